@@ -1,0 +1,59 @@
+# Every target makes .venv first; it is rebuilt only when pyproject.toml or constraints.txt change.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
+UV := $(shell command -v uv 2>/dev/null)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint serve bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    measure standard and fast on a real model and print the table"
+	@echo "make test    lint, type checks and tests"
+	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
+	@echo "make bench   headway beside its peers, same machine, same model"
+	@echo "make lint    ruff and mypy alone"
+
+$(STAMP): pyproject.toml constraints.txt
+ifeq ($(UV),)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+else
+	$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
+	$(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev]'
+endif
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+ifeq ($(UV),)
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[bench]'
+else
+	$(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[bench]'
+endif
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/headway pull smollm2
+	$(BIN)/headway compare --json out.json
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest
+
+serve: $(STAMP)
+	$(BIN)/headway serve smollm2
+
+bench: $(BENCH_STAMP)
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/compose.py
+
+clean:
+	rm -rf $(VENV) build dist
