@@ -1,0 +1,103 @@
+"""The KV block pool and the prefix cache in it, shared by all modes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import count
+
+
+class BlockPool:
+    """Blocks of `block_size` tokens, counted by reference; content that nobody holds any more stays findable until its block is
+    needed again (least recently used first).
+
+    A cached block is found by (key of the block before it, its own tokens): the comparison is of the tokens themselves, never
+    of a hash alone, so two different prefixes can't be mistaken for each other.
+    """
+
+    ROOT = 0
+
+    def __init__(self, num_blocks: int, block_size: int) -> None:
+        self.num_blocks = num_blocks
+        self.block_size = block_size
+        self._blank = list(range(num_blocks - 1, -1, -1))
+        self._idle: OrderedDict[int, None] = OrderedDict()  # unreferenced, content still findable, oldest first
+        self._references = [0] * num_blocks
+        self._children: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}  # (parent key, tokens) -> (key, block)
+        self._entries: dict[int, tuple[int, tuple[int, ...]]] = {}  # block -> its entry in _children
+        self._keys = count(1)
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that can be allocated now."""
+        return len(self._blank) + len(self._idle)
+
+    @property
+    def num_cached(self) -> int:
+        """Unreferenced blocks whose content can still be found."""
+        return len(self._idle)
+
+    def allocate(self, n: int) -> list[int] | None:
+        """n blocks with one reference each, or None (and no change) if there aren't so many."""
+        if n > self.num_free:
+            return None
+        return [self._take() for _ in range(n)]
+
+    def _take(self) -> int:
+        if self._blank:
+            block = self._blank.pop()
+        else:
+            block, _ = self._idle.popitem(last=False)
+            del self._children[self._entries.pop(block)]
+        self._references[block] = 1
+        return block
+
+    def release(self, blocks: Sequence[int]) -> None:
+        """Give up one reference to each. The end of a prefix goes first when memory is needed: it is of use to fewer."""
+        for block in reversed(blocks):
+            self._references[block] -= 1
+            if self._references[block] < 0:
+                raise ValueError(f"block {block} released more often than it was taken")
+            if self._references[block] == 0:
+                if block in self._entries:
+                    self._idle[block] = None
+                else:
+                    self._blank.append(block)
+
+    def match(self, tokens: Sequence[int]) -> tuple[list[int], int]:
+        """The longest cached run of whole blocks at the head of `tokens`, short of the last token (which has to be computed to
+        get logits). Returns the blocks, each with a reference taken, and the key of the last one."""
+        blocks: list[int] = []
+        key = self.ROOT
+        for start in range(0, len(tokens) - self.block_size, self.block_size):
+            found = self._children.get((key, tuple(tokens[start : start + self.block_size])))
+            if found is None:
+                break
+            key, block = found
+            if self._references[block] == 0:
+                del self._idle[block]
+            self._references[block] += 1
+            blocks.append(block)
+        return blocks, key
+
+    def seal(self, block: int, parent_key: int, tokens: Sequence[int]) -> int:
+        """Make a fully computed block findable; returns its key. If the same content is known already, that entry stays and its
+        key is returned (the block given is then simply freed at its end)."""
+        entry = (parent_key, tuple(tokens))
+        known = self._children.get(entry)
+        if known is not None:
+            return known[0]
+        key = next(self._keys)
+        self._children[entry] = (key, block)
+        self._entries[block] = entry
+        return key
+
+    def check(self) -> None:
+        """Raise AssertionError if the books don't add up (used by tests)."""
+        held = sum(1 for n in self._references if n > 0)
+        assert held + len(self._blank) + len(self._idle) == self.num_blocks, "blocks leaked"
+        assert len(set(self._blank)) == len(self._blank), "a block is free twice"
+        assert not set(self._blank) & set(self._idle), "a block is blank and cached at once"
+        assert all(self._references[b] == 0 for b in (*self._blank, *self._idle)), "a referenced block is free"
+        assert len(self._children) == len(self._entries), "the prefix cache disagrees with itself"
+        assert all(self._children[entry][1] == block for block, entry in self._entries.items())

@@ -1,0 +1,218 @@
+"""compose(requests, costs, now) -> Step: who rides in the next step, and how many prompt tokens come along.
+
+The idea. Token k of a request is due at first token + k / pace. A step may last as long as its tightest rider allows.
+Among requests that only decode, the ones with the highest pace p ride in every step and the others take turns, each in the
+share pace / p of the steps: so everybody moves in proportion to what was promised, whatever the load, and a fast row's steps
+are short because few others ride with it. A step is never made so small that it drops below `efficiency_floor` of the best
+throughput on hand, unless a pace would break otherwise. Where the time allows more rows at no cost (a knee of the step-time
+curve), they ride too. A chunk of the prompt whose first token is due soonest fills the time that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headway.scheduler.cost import CostModel
+from headway.scheduler.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """max_step_tokens: tokens in one step at most.
+    advantage: how much more than their proportional share the rows with the highest pace get, since the others also move while
+    such a row waits for its first token.
+    efficiency_floor: share of the best tokens/s on hand that a step keeps.
+    reserve: credit that the tightest riders keep, in tokens, so that a step that takes longer than predicted makes nobody late.
+    shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
+    quicker, one with credit waits no longer.
+    min_chunk: prompt tokens that any step carries if a prompt is waiting.
+    free_rows: a step may grow by this share of its time for rows that a knee of the curve makes nearly free."""
+
+    max_step_tokens: int = 256
+    advantage: float = 1.08
+    efficiency_floor: float = 0.6
+    reserve: float = 1.5
+    shortest: float = 0.7
+    longest: float = 1.4
+    min_chunk: int = 1
+    free_rows: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """num_tokens of `request.tokens` to compute, from `request.num_computed` on; `samples`: they are all that was pending, so
+    the next token comes out."""
+
+    request: Request
+    num_tokens: int
+    samples: bool
+
+
+@dataclass(slots=True)
+class Step:
+    """One forward pass. predicted: seconds. forced_by: the requests whose pace made the step smaller than the most efficient
+    one, whose seconds per token would have been `efficient` (see charge.py)."""
+
+    rows: list[Row] = field(default_factory=list)
+    predicted: float = 0.0
+    forced_by: list[Request] = field(default_factory=list)
+    efficient: float = 0.0
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(row.num_tokens for row in self.rows)
+
+    @property
+    def num_samples(self) -> int:
+        return sum(row.samples for row in self.rows)
+
+    @property
+    def context(self) -> int:
+        """Sum over the step's tokens of the positions each attends to (itself included)."""
+        return sum(_context(row.request.num_computed, row.num_tokens) for row in self.rows)
+
+
+def compose(requests: Sequence[Request], costs: CostModel, now: float, limits: Limits) -> Step:
+    """The next step over the admitted requests; without rows if none has anything to compute. Changes nothing."""
+    decoding = [r for r in requests if r.pending == 1 and r.first_token_at is not None]
+    prefilling = [r for r in requests if r.pending > 1 or (r.pending == 1 and r.first_token_at is None)]
+    if not decoding:
+        return _finish(_chunks(prefilling, limits.max_step_tokens), decoding, [], costs)
+
+    context_each = sum(len(r.tokens) for r in decoding) / len(decoding)
+    tightest = max(r.pace for r in decoding)
+    always = [r for r in decoding if r.pace >= tightest]
+    budget = min(_allowance(r, now, limits) for r in always)
+    urgent, turns = _turn_order([r for r in decoding if r.pace < tightest], now + 2 * budget)
+
+    num_others = _num_others(len(always), turns, tightest, costs, context_each, limits)
+    fitting = costs.tokens_within(budget, len(decoding), context_each=context_each, sampled=True) - len(always)
+    # Whatever the fast rows need, somebody else moves on in every step: nobody starves.
+    least = min(len(turns), max(1, num_others // 4))
+    num_others = max(least, min(num_others, fitting))
+
+    chunk = 0
+    if prefilling:
+        first = min(prefilling, key=lambda r: r.due)
+        least = max(least, min(urgent, num_others))
+        num_others, chunk = _share_with_prompt(len(always), num_others, least, first, costs, context_each, budget, now, limits)
+    else:
+        num_others = _fill_knee(len(always), num_others, len(turns), costs, context_each, limits)
+
+    riders = always + turns[:num_others]
+    rows = [Row(r, 1, True) for r in riders]
+    return _finish(rows + _chunks(prefilling, chunk), decoding, always if len(riders) < len(decoding) else [], costs)
+
+
+def _allowance(r: Request, now: float, limits: Limits) -> float:
+    """Seconds that a step with `r` in it may last."""
+    period = 1.0 / r.pace
+    return max(limits.shortest * period, min(limits.longest * period, r.due - now - limits.reserve * period))
+
+
+def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:
+    """The requests that take turns, and how many of them must ride: first those whose next token would be late if they missed
+    this step (due before `horizon`, when the next step will have ended), by deadline; then by least service received."""
+    must = sorted((r for r in others if r.due < horizon), key=lambda r: r.due)
+    may = sorted((r for r in others if r.due >= horizon), key=lambda r: r.service)
+    return len(must), must + may
+
+
+def _num_others(
+    num_always: int,
+    turns: Sequence[Request],
+    tightest: float,
+    costs: CostModel,
+    context_each: float,
+    limits: Limits,
+) -> int:
+    """How many of those who take turns ride: their fair share, but at least what keeps the step efficient."""
+    if not turns:
+        return 0
+    fair = int(sum(r.pace for r in turns) / tightest / limits.advantage + 1e-9)
+    everyone = num_always + len(turns)
+
+    def rate(n: int) -> float:
+        return n / costs.seconds(n, int(n * context_each), n)
+
+    wanted = limits.efficiency_floor * rate(everyone)
+    low, high = max(1, min(fair, len(turns))), len(turns)
+    while low < high:  # the rate rises with n, up to the knees
+        middle = (low + high) // 2
+        if rate(num_always + middle) >= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _share_with_prompt(
+    num_always: int,
+    num_others: int,
+    least: int,
+    first: Request,
+    costs: CostModel,
+    context_each: float,
+    budget: float,
+    now: float,
+    limits: Limits,
+) -> tuple[int, int]:
+    """Split the budget between those who take turns and the prompt that is due first: (others, prompt tokens). The prompt gets
+    what it needs to be in time, then they; if the need can't be met it takes half of their places, then all but the least."""
+    chunk = 0
+    for others in (num_others, (num_others + least) // 2, least):
+        rows = num_always + others
+        taken = costs.seconds(rows, int(rows * context_each), rows)
+        chunk = _chunk_within(rows, context_each, first, costs, budget, limits)
+        steps_left = max(1.0, (first.due - now) / max(budget, taken))
+        if chunk >= min(first.pending, first.pending / steps_left):
+            return others, chunk
+    return least, chunk
+
+
+def _chunk_within(rows: int, context_each: float, first: Request, costs: CostModel, budget: float, limits: Limits) -> int:
+    """Prompt tokens that fit into `budget` beside `rows` decoding rows."""
+    room = limits.max_step_tokens - rows
+    attended = costs.per_context * costs.drift
+    spent = attended * rows * context_each + costs.per_sample * costs.drift * (rows + 1)
+    each = first.num_computed + 0.5 * min(first.pending, room)
+    fitting = costs.tokens_within(budget - spent + attended * rows * each, rows + room, context_each=each) - rows
+    return max(min(limits.min_chunk, room), min(fitting, room))
+
+
+def _fill_knee(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float, limits: Limits) -> int:
+    """More rows if they are (nearly) free."""
+    rows = num_always + num_others
+    if num_others == available:
+        return num_others
+    taken = costs.seconds(rows, int(rows * context_each), rows)
+    within = taken * (1.0 + limits.free_rows)
+    fitting = costs.tokens_within(within, num_always + available, context_each=context_each, sampled=True)
+    return max(num_others, fitting - num_always)
+
+
+def _chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
+    """Give `tokens` to the prompts, the one due first first."""
+    rows: list[Row] = []
+    for r in sorted(prefilling, key=lambda r: r.due):
+        if tokens <= 0:
+            break
+        n = min(tokens, r.pending)
+        rows.append(Row(r, n, n == r.pending))
+        tokens -= n
+    return rows
+
+
+def _finish(rows: list[Row], decoding: Sequence[Request], forced_by: Sequence[Request], costs: CostModel) -> Step:
+    step = Step(rows)
+    step.predicted = costs.seconds(step.num_tokens, step.context, step.num_samples) if rows else 0.0
+    if forced_by:
+        n = len(decoding)
+        step.forced_by = list(forced_by)
+        step.efficient = costs.seconds(n, sum(len(r.tokens) for r in decoding), n) / n
+    return step
+
+
+def _context(start: int, n: int) -> int:
+    return n * start + n * (n + 1) // 2

@@ -1,0 +1,92 @@
+"""The state of one request inside the scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headway.modes import ModeName
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One generation in the engine loop.
+
+    There is no prefill phase and no decode phase: a request has `tokens` (prompt and output so far) of which the first
+    `num_computed` have their KV in `blocks`; every step lets chosen requests catch up by some tokens, and one that
+    catches up entirely yields its next token.
+
+    Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock),
+    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens.
+    Set by the scheduler: everything else.
+    """
+
+    id: str
+    mode: ModeName
+    pace: float
+    arrival: float
+    ttft_deadline: float
+    tokens: list[int]
+    max_tokens: int
+    stop_tokens: frozenset[int] = frozenset()
+    min_tokens: int = 0
+
+    num_prompt: int = field(init=False)
+    num_computed: int = 0
+    num_cached: int = 0
+    blocks: list[int] = field(default_factory=list)
+    num_sealed: int = 0
+    """How many leading blocks are already known to the prefix cache."""
+    prefix_key: int = 0
+    """The prefix cache's key of the last sealed block."""
+
+    started_at: float | None = None
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+    num_on_time: int = 0
+    service: float = 0.0
+    """Seconds of service at the own pace: tokens received / pace, started at the level of the others on arrival."""
+    engine_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.num_prompt = len(self.tokens)
+
+    @property
+    def num_output(self) -> int:
+        return len(self.tokens) - self.num_prompt
+
+    @property
+    def pending(self) -> int:
+        """Tokens to compute until the next one can be sampled; 1 for a request that only decodes."""
+        return len(self.tokens) - self.num_computed
+
+    @property
+    def due(self) -> float:
+        """When the next token is due: the TTFT deadline, then first token + k / pace for token k."""
+        if self.first_token_at is None:
+            return self.ttft_deadline
+        return self.first_token_at + self.num_output / self.pace
+
+    def credit(self, now: float) -> float:
+        """Tokens delivered so far minus pace x time since the first one; negative = late."""
+        if self.first_token_at is None:
+            return 0.0
+        return self.num_output - 1 - self.pace * (now - self.first_token_at)
+
+    def receive(self, token: int, now: float) -> None:
+        """Take a sampled token, delivered at `now`."""
+        if self.first_token_at is None:
+            self.first_token_at = now
+        elif now <= self.due:
+            self.num_on_time += 1
+        self.tokens.append(token)
+        self.last_token_at = now
+        self.service += 1.0 / self.pace
+
+    @property
+    def attainment(self) -> float:
+        """Share of the tokens after the first that came by their deadline; 1.0 if there were none."""
+        return self.num_on_time / (self.num_output - 1) if self.num_output > 1 else 1.0
+
+    def is_last(self, token: int) -> bool:
+        """Whether `token`, just received, ends the request by the model's own word."""
+        return token in self.stop_tokens and self.num_output > self.min_tokens

@@ -1,0 +1,185 @@
+"""The scheduler: requests in, steps out. Pure Python; the engine loop and the simulator drive the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headway.modes import ModeName, Modes
+from headway.scheduler.admission import Seats
+from headway.scheduler.blocks import BlockPool
+from headway.scheduler.charge import charge
+from headway.scheduler.compose import Limits, Row, Step, compose
+from headway.scheduler.cost import CostModel, Observation
+from headway.scheduler.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request got a token in this step; `ended` says why it was its last one, if it was."""
+
+    request: Request
+    token: int
+    ended: str | None
+
+
+class Scheduler:
+    """Not thread-safe: the engine loop's thread owns it.
+
+    The cycle: `add` and `cancel` at any time between steps; `plan(now)` gives a step whose rows have their blocks; run it;
+    `complete(step, tokens, now, seconds)` with one sampled token for each row that samples, in row order.
+    """
+
+    def __init__(self, modes: Modes, pool: BlockPool, costs: CostModel, limits: Limits) -> None:
+        self.pool = pool
+        self.costs = costs
+        self.limits = limits
+        self.seats = {mode.name: Seats(mode) for mode in modes}
+        self.num_evicted = 0
+
+    def add(self, request: Request) -> None:
+        """Queue a request. Raises Refused, or ValueError for one that could never fit into the pool."""
+        if self._blocks_for(len(request.tokens) + request.max_tokens) > self.pool.num_blocks:
+            raise ValueError(f"request {request.id} needs more blocks than there are")
+        self.seats[request.mode].admit(request)
+
+    def cancel(self, request_id: str) -> Request | None:
+        """Forget a request and free what it held; None if it isn't here (any more)."""
+        for seats in self.seats.values():
+            request = seats.leave(request_id)
+            if request is not None:
+                self._free(request)
+                return request
+        return None
+
+    def running(self) -> list[Request]:
+        return [r for seats in self.seats.values() for r in seats.running.values()]
+
+    def count(self, mode: ModeName) -> tuple[int, int]:
+        """(running, waiting) requests of a mode."""
+        return len(self.seats[mode].running), len(self.seats[mode].waiting)
+
+    def plan(self, now: float) -> Step | None:
+        """The next step, or None if there is nothing to do."""
+        self._board(now)
+        step = compose(self.running(), self.costs, now, self.limits)
+        if not step.rows:
+            return None
+        planned = step.rows
+        step.rows = self._give_blocks(planned) or self._give_blocks([self._first_in_rank()])
+        for row in step.rows:
+            if row.request.started_at is None:
+                row.request.started_at = now
+        if len(step.rows) < len(planned):
+            step.predicted = self.costs.seconds(step.num_tokens, step.context, step.num_samples)
+            step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
+        return step
+
+    def complete(self, step: Step, tokens: Sequence[int], now: float, seconds: float) -> list[Received]:
+        """Take the results of a step that took `seconds` of device time and ended at `now`. Requests that ended are freed;
+        those cancelled since the step was planned are charged for it and get nothing."""
+        self.costs.observe(Observation(step.num_tokens, step.context, step.num_samples, seconds))
+        charge(step, seconds)
+        sampled = iter(tokens)
+        received: list[Received] = []
+        for row in step.rows:
+            request = row.request
+            token = next(sampled) if row.samples else None
+            if request.id not in self.seats[request.mode].running:
+                continue
+            request.num_computed += row.num_tokens
+            self._seal(request)
+            if token is not None:
+                request.receive(token, now)
+                ended = self._why_ended(request, token)
+                received.append(Received(request, token, ended))
+                if ended:
+                    self.cancel(request.id)
+        return received
+
+    def _first_in_rank(self) -> Row:
+        """A row for the request that may evict all others: where memory is short, it at least goes on."""
+        request = max(self.running(), key=_rank)
+        n = min(request.pending, self.limits.max_step_tokens)
+        return Row(request, n, n == request.pending)
+
+    def _why_ended(self, request: Request, token: int) -> str | None:
+        if request.is_last(token):
+            return "stop"
+        return "length" if request.num_output >= request.max_tokens else None
+
+    def _board(self, now: float) -> None:
+        for seats in self.seats.values():
+            for request in seats.board():
+                # A newcomer starts level with the least served of those who are here: no claim on time before it came.
+                others = [r.service for r in self.running() if r is not request]
+                request.service = min(others, default=0.0)
+
+    def _give_blocks(self, rows: Iterable[Row]) -> list[Row]:
+        """Blocks for every row, in order; where the pool is empty the least privileged request is evicted, or the row waits."""
+        kept: list[Row] = []
+        evicted: set[str] = set()
+        for row in rows:
+            request = row.request
+            if request.id in evicted:
+                continue
+            if request.num_computed == 0 and not request.blocks:
+                row = self._from_cache(row)
+            need = self._blocks_for(request.num_computed + row.num_tokens) - len(request.blocks)
+            while need > self.pool.num_free:
+                victim = self._victim(request)
+                if victim is None:
+                    break
+                self._evict(victim)
+                evicted.add(victim.id)
+                kept = [k for k in kept if k.request is not victim]
+            blocks = self.pool.allocate(need) if need > 0 else []
+            if blocks is None:
+                continue
+            request.blocks += blocks
+            kept.append(row)
+        return kept
+
+    def _from_cache(self, row: Row) -> Row:
+        """Start a request on what the prefix cache has of it."""
+        request = row.request
+        request.blocks, request.prefix_key = self.pool.match(request.tokens)
+        request.num_sealed = len(request.blocks)
+        request.num_computed = request.num_sealed * self.pool.block_size
+        if request.first_token_at is None:
+            request.num_cached = request.num_computed
+        n = min(row.num_tokens, request.pending)
+        return Row(request, n, n == request.pending)
+
+    def _victim(self, wanting: Request) -> Request | None:
+        """The request to evict for `wanting`: of the lowest pace, the latest to come; never one that is before it."""
+        holders = [r for r in self.running() if r.blocks and r is not wanting and _rank(r) < _rank(wanting)]
+        return min(holders, key=_rank, default=None)
+
+    def _evict(self, request: Request) -> None:
+        """Take the blocks; it keeps its seat and computes its tokens again later (most come back from the prefix cache)."""
+        self._free(request)
+        self.num_evicted += 1
+
+    def _free(self, request: Request) -> None:
+        self.pool.release(request.blocks)
+        request.blocks = []
+        request.num_computed = 0
+        request.num_sealed = 0
+        request.prefix_key = BlockPool.ROOT
+
+    def _seal(self, request: Request) -> None:
+        size = self.pool.block_size
+        while (request.num_sealed + 1) * size <= request.num_computed:
+            at = request.num_sealed
+            tokens = request.tokens[at * size : (at + 1) * size]
+            request.prefix_key = self.pool.seal(request.blocks[at], request.prefix_key, tokens)
+            request.num_sealed += 1
+
+    def _blocks_for(self, tokens: int) -> int:
+        return -(-tokens // self.pool.block_size)
+
+
+def _rank(r: Request) -> tuple[float, float, str]:
+    """Who keeps the memory when it is short: the higher pace, then the earlier arrival."""
+    return (r.pace, -r.arrival, r.id)

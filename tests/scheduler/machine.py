@@ -1,0 +1,90 @@
+"""A made-up machine for scheduler tests: it runs steps on a virtual clock."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from headway.modes import Mode, ModeName, Modes
+from headway.scheduler.blocks import BlockPool
+from headway.scheduler.compose import Limits, Step
+from headway.scheduler.cost import CostModel
+from headway.scheduler.request import Request
+from headway.scheduler.scheduler import Scheduler
+
+CURVE = [(1, 0.010), (4, 0.011), (8, 0.0135), (16, 0.0185), (32, 0.0265), (64, 0.045), (128, 0.080), (256, 0.150)]
+
+
+def costs() -> CostModel:
+    return CostModel(CURVE, 0.9e-6, 1e-5)
+
+
+def modes(max_rows: int = 32, fast_rows: int = 2, standard: float = 13.0, fast: float = 32.5, waiting: int = 1000) -> Modes:
+    return Modes(
+        Mode(ModeName.STANDARD, standard, max_rows, waiting, 2.0),
+        Mode(ModeName.FAST, fast, fast_rows, waiting, 0.3),
+    )
+
+
+class Machine:
+    """Scheduler, pool and a clock that moves by what each step costs (times a seeded noise factor)."""
+
+    def __init__(self, *, num_blocks: int = 4000, block_size: int = 32, noise: float = 0.0, **mode_settings: float) -> None:
+        self.modes = modes(**mode_settings)  # type: ignore[arg-type]
+        self.pool = BlockPool(num_blocks, block_size)
+        self.scheduler = Scheduler(self.modes, self.pool, costs(), Limits())
+        self.true = costs()
+        self.rng = random.Random(0)
+        self.noise = noise
+        self.now = 0.0
+        self.device_seconds = 0.0
+        self.finished: list[Request] = []
+        self.num_tokens = 0
+        self._made = 0
+
+    def request(
+        self, mode: ModeName = ModeName.STANDARD, *, prompt: int | list[int] = 60, out: int = 32, pace: float = 0.0
+    ) -> Request:
+        self._made += 1
+        m = self.modes[mode]
+        tokens = prompt if isinstance(prompt, list) else [self.rng.randrange(50_000) for _ in range(prompt)]
+        r = Request(f"r{self._made}", mode, pace or m.pace, self.now, self.now + m.ttft_target, tokens, out)
+        self.scheduler.add(r)
+        return r
+
+    def step(self) -> Step | None:
+        """Plan, run and complete one step; every sampled token is 7."""
+        step = self.scheduler.plan(self.now)
+        if step is None:
+            return None
+        for row in step.rows:  # the row's blocks cover what it computes
+            assert len(row.request.blocks) * self.pool.block_size >= row.request.num_computed + row.num_tokens
+        seconds = self.true.seconds(step.num_tokens, step.context, step.num_samples)
+        seconds *= self.rng.lognormvariate(0, self.noise)
+        self.now += seconds
+        self.device_seconds += seconds
+        received = self.scheduler.complete(step, [7] * step.num_samples, self.now, seconds)
+        self.num_tokens += len(received)
+        self.finished += [r.request for r in received if r.ended]
+        return step
+
+    def run(self, seconds: float, each_step: Callable[[], None] = lambda: None) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            each_step()
+            if self.step() is None:
+                self.now = end
+
+    def run_dry(self, most: int = 100_000) -> None:
+        """Until nothing is left to do."""
+        for _ in range(most):
+            if self.step() is None:
+                return
+        raise AssertionError("the scheduler never came to an end")
+
+
+def speed(r: Request) -> float:
+    """Tokens/s from the first token on."""
+    assert r.first_token_at is not None
+    assert r.last_token_at is not None
+    return (r.num_output - 1) / (r.last_token_at - r.first_token_at)

@@ -1,0 +1,163 @@
+"""compose: what rides in a step, in situations set up by hand."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from machine import Machine, costs, speed
+
+from headway.modes import ModeName
+from headway.scheduler.compose import Limits, compose
+from headway.scheduler.request import Request
+
+FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
+
+
+def decoding(
+    name: str, mode: ModeName, pace: float, *, credit: float = 2.0, now: float = 100.0, service: float = 0.0
+) -> Request:
+    """A request in mid-output with `credit` tokens to its credit at `now`."""
+    r = Request(name, mode, pace, 0.0, 1.0, list(range(50)), 1000)
+    r.tokens += [7] * 20
+    r.num_computed = len(r.tokens) - 1
+    r.first_token_at = now - (19 - credit) / pace
+    r.service = service
+    return r
+
+
+def prefilling(name: str, n: int, deadline: float) -> Request:
+    return Request(name, STANDARD, 13.0, 0.0, deadline, list(range(n)), 100)
+
+
+def names(requests: list[Request]) -> set[str]:
+    return {r.id for r in requests}
+
+
+def test_nothing_to_do_is_an_empty_step() -> None:
+    assert compose([], costs(), 0.0, Limits()).rows == []
+
+
+def test_without_a_tight_pace_everybody_rides() -> None:
+    rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(32)]
+    step = compose(rows, costs(), 100.0, Limits())
+    assert len(step.rows) == 32
+    assert step.forced_by == []
+
+
+def test_a_fast_row_rides_always_and_the_others_take_turns() -> None:
+    rows = [decoding(f"s{i}", STANDARD, 13.0, service=float(i)) for i in range(32)] + [decoding("f", FAST, 32.5)]
+    step = compose(rows, costs(), 100.0, Limits())
+    riders = names([row.request for row in step.rows])
+    assert "f" in riders
+    assert 8 <= len(riders) <= 14
+    assert riders - {"f"} == {f"s{i}" for i in range(len(riders) - 1)}, "least service goes first"
+    assert names(step.forced_by) == {"f"}
+
+
+def test_a_late_standard_row_goes_before_those_with_credit() -> None:
+    rows = [decoding(f"s{i}", STANDARD, 13.0, service=0.0) for i in range(31)]
+    rows += [decoding("late", STANDARD, 13.0, credit=-3.0, service=99.0), decoding("f", FAST, 32.5)]
+    step = compose(rows, costs(), 100.0, Limits())
+    assert "late" in names([row.request for row in step.rows])
+
+
+def test_a_step_is_no_longer_than_the_fast_rows_credit_allows() -> None:
+    limits = Limits()
+    prompt = prefilling("p", 4000, 100.1)
+    for credit in (-5.0, 0.0, 1.0, 3.0, 50.0):
+        rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(20)] + [decoding("f", FAST, 32.5, credit=credit), prompt]
+        step = compose(rows, costs(), 100.0, limits)
+        allowed = min(limits.longest, max(limits.shortest, credit + 1 - limits.reserve)) / 32.5
+        assert step.predicted <= allowed * 1.1
+        assert any(row.request is prompt for row in step.rows), "a waiting prompt always gets on"
+
+
+def test_nobody_starves_even_when_a_fast_row_is_hopelessly_late() -> None:
+    rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(32)] + [decoding("f", FAST, 500.0, credit=-1000.0)]
+    step = compose(rows, costs(), 100.0, Limits())
+    assert len(step.rows) >= 2
+
+
+def test_the_prompt_due_first_goes_first() -> None:
+    step = compose([prefilling("b", 400, 2.0), prefilling("a", 400, 1.0)], costs(), 0.0, Limits())
+    assert [row.request.id for row in step.rows] == ["a"]
+    assert step.rows[0].num_tokens == 256
+    assert not step.rows[0].samples
+
+
+def test_small_prompts_share_a_step() -> None:
+    step = compose([prefilling("b", 40, 2.0), prefilling("a", 50, 1.0)], costs(), 0.0, Limits())
+    assert [(row.request.id, row.num_tokens, row.samples) for row in step.rows] == [("a", 50, True), ("b", 40, True)]
+
+
+def test_the_efficiency_floor_keeps_steps_from_getting_too_small() -> None:
+    rows = [decoding(f"s{i}", STANDARD, 1.0) for i in range(32)] + [decoding("f", FAST, 20.0)]
+    model = costs()
+
+    def rate(n: int) -> float:
+        return n / model.seconds(n, n * 70, n)
+
+    step = compose(rows, model, 100.0, Limits(efficiency_floor=0.6))
+    assert rate(len(step.rows)) >= 0.6 * rate(33)
+    assert len(compose(rows, model, 100.0, Limits(efficiency_floor=0.0)).rows) < len(step.rows)
+
+
+def test_rows_that_a_knee_makes_free_ride_along() -> None:
+    flat = costs().__class__([(1, 0.010), (2, 0.0101), (16, 0.010101), (17, 0.030), (64, 0.060)], 0.0, 0.0)
+    rows = [decoding(f"s{i}", STANDARD, 1.0) for i in range(40)] + [decoding("f", FAST, 50.0)]
+    assert len(compose(rows, flat, 100.0, Limits(efficiency_floor=0.0)).rows) == 16
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15])
+@pytest.mark.parametrize(("num_standard", "speed_x"), [(32, 2.5), (16, 2.0)])
+def test_a_fast_stream_beside_standard_ones_is_faster_by_its_factor(num_standard: int, speed_x: float, noise: float) -> None:
+    m = Machine(noise=noise)
+    fast: list[Request] = []
+
+    def keep_full() -> None:
+        while sum(m.scheduler.count(STANDARD)) < num_standard:
+            m.request(STANDARD, out=96)
+        if m.scheduler.count(FAST) == (0, 0):
+            fast.append(m.request(FAST, out=96))
+
+    m.run(40.0, keep_full)
+    done = [r for r in m.finished if r.mode is FAST]
+    standard = statistics.median(speed(r) for r in m.finished if r.mode is STANDARD)
+    assert statistics.median(map(speed, done)) >= speed_x * standard  # with few rows the efficiency floor limits it
+    assert sum(r.num_on_time for r in done) >= 0.99 * sum(r.num_output - 1 for r in done)
+    with_fast = m.num_tokens / m.now
+
+    alone = Machine(noise=noise)
+
+    def keep_full_alone() -> None:
+        while sum(alone.scheduler.count(STANDARD)) < num_standard:
+            alone.request(STANDARD, out=96)
+
+    alone.run(40.0, keep_full_alone)
+    assert with_fast >= 0.6 * alone.num_tokens / alone.now
+
+
+def test_standard_keeps_its_pace_with_a_full_house() -> None:
+    m = Machine()
+
+    def keep_full() -> None:
+        while sum(m.scheduler.count(STANDARD)) < 32:
+            m.request(STANDARD, out=96)
+        while sum(m.scheduler.count(FAST)) < 2:
+            m.request(FAST, out=96)
+
+    m.run(30.0, keep_full)
+    for mode in (STANDARD, FAST):
+        done = [r for r in m.finished if r.mode is mode]
+        assert sum(r.num_on_time for r in done) >= 0.95 * sum(r.num_output - 1 for r in done)
+
+
+def test_a_long_prompt_makes_no_fast_row_late() -> None:
+    m = Machine()
+    fast = m.request(FAST, out=300)
+    for _ in range(10):
+        m.step()
+    m.request(STANDARD, prompt=6000, out=4)
+    m.run_dry()
+    assert fast.attainment >= 0.99
