@@ -1,0 +1,60 @@
+"""What headway asks of an engine: run one step over any mix of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """Fixed facts of a loaded model.
+
+    context_length: tokens a request may hold (prompt + output), already bounded by the KV memory.
+    block_size: tokens per KV block; num_blocks: blocks in the pool; kv_bytes_per_token; weight_bytes as held in memory.
+    exact: a token's logits do not depend, bit for bit, on what else is in the step.
+    """
+
+    vocab_size: int
+    context_length: int
+    block_size: int
+    num_blocks: int
+    kv_bytes_per_token: int
+    weight_bytes: int
+    exact: bool
+    description: str
+
+
+@dataclass(slots=True)
+class BatchRow:
+    """One request's part in a step.
+
+    tokens: ids to compute now; start: position of the first of them; blocks: the row's block table, covering
+    [0, start + len(tokens)); num_sampled: of how many of the last tokens logits are wanted (0 for a chunk in mid-prompt).
+    """
+
+    tokens: Sequence[int]
+    start: int
+    blocks: Sequence[int]
+    num_sampled: int
+
+
+class Engine(Protocol):
+    """Not thread-safe: one thread owns it."""
+
+    info: EngineInfo
+
+    def start(self, rows: Sequence[BatchRow]) -> None:
+        """Begin a step; the device works while the caller does something else."""
+
+    def wait(self) -> NDArray[np.float32]:
+        """Finish the step begun last. Logits [sum of num_sampled, vocab_size] in row order, valid until the next start."""
+
+    def memory(self) -> dict[str, Any]:
+        """Bytes held, for /metrics."""
+
+    def close(self) -> None: ...

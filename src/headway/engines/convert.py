@@ -1,0 +1,79 @@
+"""GGUF to OpenVINO IR, once per file, OpenVINO version and weight layout.
+
+The work is done in a process of its own (`python -m headway.engines.convert`): a reader that dies on a strange file takes
+nobody with it, and the memory it needed is given back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from headway.errors import ModelError
+
+GRAPH = "openvino_model.xml"
+LAYOUT = 1
+"""Raised when the form of what is cached changes."""
+
+
+def converted(gguf: Path, sha256: str, weights: str, cache: Path) -> Path:
+    """The folder with the IR of `gguf`, converted now if it isn't in `cache` yet. Raises ModelError if it can't be."""
+    folder = cache / f"{sha256[:16]}-{weights}-v{LAYOUT}-openvino-{version('openvino')}"
+    if (folder / GRAPH).exists():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    # A name in plain ASCII for the reader, whatever the file is called; and a folder that becomes visible only when complete.
+    with tempfile.TemporaryDirectory(prefix="converting-", dir=cache) as scratch:
+        work = Path(scratch) / "ir"
+        work.mkdir()
+        source = Path(scratch) / "model.gguf"
+        source.symlink_to(gguf.resolve())
+        command = [sys.executable, "-m", "headway.engines.convert", str(source), str(work), weights]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0 or not (work / GRAPH).exists():
+            raise ModelError(f"{gguf} can't be converted for OpenVINO: {_reason(done)}")
+        try:
+            work.rename(folder)
+        except OSError:  # another process was quicker
+            if not (folder / GRAPH).exists():
+                raise
+    return folder
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode < 0:
+        return f"the reader died of signal {-done.returncode}"
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else f"the reader stopped with exit code {done.returncode}"
+
+
+def _convert(gguf: Path, folder: Path, weights: str) -> None:
+    import openvino as ov
+    import openvino_genai
+
+    from headway.engines.weights import repair
+
+    # The pipeline writes the graph and the tokenizer beside the file it reads.
+    openvino_genai.LLMPipeline(str(gguf), "CPU", enable_save_ov_model=True)
+    written = gguf.parent
+    if weights == "int8":
+        model = ov.Core().read_model(written / GRAPH)
+        repair(model, gguf)
+        ov.save_model(model, folder / GRAPH, compress_to_fp16=False)
+        del model
+        for name in (GRAPH, "openvino_model.bin"):
+            (written / name).unlink()
+    for path in written.glob("openvino_*"):
+        shutil.move(path, folder / path.name)
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+if __name__ == "__main__":
+    _convert(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

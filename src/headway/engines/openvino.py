@@ -1,0 +1,175 @@
+"""The embedded engine: OpenVINO on the CPU, one paged step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import psutil
+from numpy.typing import NDArray
+
+from headway.config import EngineSettings
+from headway.engines.base import BatchRow, EngineInfo
+from headway.engines.graph import SAMPLED, is_cache, paged, vocab_size
+from headway.errors import ModelError, UsageError
+
+Ints = NDArray[np.int32]
+
+
+class OpenVINOEngine:
+    """Every token is handed to the attention as a sequence of its own, with its row's block table as far as the token sees.
+
+    That is what makes a token's logits the same to the last bit whether its row is prefilled whole, in chunks, decoded,
+    verified or recomputed, alone or beside others: the attention kernel for one query is the only one used, and the matrix
+    products treat every token alike. (The kernel for many queries rounds differently.) The exception is a step with fewer
+    sequences than threads, where the kernel splits the context among threads: empty sequences are added.
+    """
+
+    def __init__(self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int) -> None:
+        """folder: an OpenVINO IR. context_length: the model's own limit in tokens. max_context_tokens: what all seats
+        together could fill, the most that an automatically sized pool holds.
+        Raises ModelError for a graph that can't be served, UsageError if the memory asked for isn't there."""
+        core = ov.Core()
+        try:
+            model = core.read_model(folder / "openvino_model.xml")
+        except RuntimeError as error:
+            raise ModelError(f"{folder} can't be read: {str(error).strip().splitlines()[-1]}") from None
+        paged(model)
+        weight_bytes = (folder / "openvino_model.bin").stat().st_size
+        compiled = core.compile_model(model, "CPU", _properties(settings))
+        self._threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
+        self._request = compiled.create_infer_request()
+        caches = {next(iter(i.get_names())): i for i in compiled.inputs if is_cache(next(iter(i.get_names())))}
+        shapes = {name: [d.get_length() if d.is_static else 0 for d in i.get_partial_shape()] for name, i in caches.items()}
+        block_bytes = sum(int(np.prod(shapes[name][1:])) * i.get_element_type().size for name, i in caches.items())
+        # [blocks, heads, tokens of a block, head size], the last with room for scales if the cache is quantized.
+        block_size = min(shape[2] for shape in shapes.values())
+        num_blocks = _num_blocks(settings.kv_memory, block_bytes, block_size, context_length, max_context_tokens)
+        for name, port in caches.items():
+            shape = ov.Shape([num_blocks, *shapes[name][1:]])
+            self._request.set_tensor(name, ov.Tensor(port.get_element_type(), shape))
+        self._block_size = block_size
+        self._num_sampled = 0
+        self._kv_bytes = num_blocks * block_bytes
+        self.info = EngineInfo(
+            vocab_size=vocab_size(model),
+            context_length=min(context_length, num_blocks * block_size),
+            block_size=block_size,
+            num_blocks=num_blocks,
+            kv_bytes_per_token=block_bytes // block_size,
+            weight_bytes=weight_bytes,
+            exact=True,  # what is_exact() in runtime/ladder.py checks on the machine at hand
+            description=f"OpenVINO {ov.__version__.split('-')[0]}, {settings.precision}, KV {settings.kv_precision}, "
+            f"weights {settings.weights}, {self._threads} threads",
+        )
+        self._compiled = compiled
+
+    def start(self, rows: Sequence[BatchRow]) -> None:
+        tensors = _step_inputs(rows, self._block_size, self._threads)
+        self._num_sampled = sum(row.num_sampled for row in rows)
+        for name, values in tensors.items():
+            self._request.set_tensor(name, ov.Tensor(values))
+        self._request.start_async()
+
+    def wait(self) -> NDArray[np.float32]:
+        self._request.wait()
+        logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
+        return logits.reshape(-1, logits.shape[-1])[: self._num_sampled]
+
+    def memory(self) -> dict[str, Any]:
+        return {"kv": self._kv_bytes, "weights": self.info.weight_bytes}
+
+    def close(self) -> None:
+        del self._request, self._compiled
+
+
+def _properties(settings: EngineSettings) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "INFERENCE_PRECISION_HINT": settings.precision,
+        "KV_CACHE_PRECISION": settings.kv_precision if settings.precision == "f32" else _bf16_cache(settings),
+        "NUM_STREAMS": 1,
+    }
+    if settings.kv_precision == "u8":
+        properties["KEY_CACHE_QUANT_MODE"] = "BY_TOKEN"
+    if settings.threads:
+        properties["INFERENCE_NUM_THREADS"] = settings.threads
+    return properties
+
+
+def _bf16_cache(settings: EngineSettings) -> str:
+    """bf16 arithmetic reads a 16-bit cache as bf16 only."""
+    return "bf16" if settings.kv_precision == "f16" else settings.kv_precision
+
+
+def _num_blocks(wanted: int | None, block_bytes: int, block_size: int, context_length: int, max_context_tokens: int) -> int:
+    free = psutil.virtual_memory().available
+    if wanted is None:
+        enough = -(-max_context_tokens // block_size) * block_bytes
+        wanted = min(free // 4, enough)
+    elif wanted > free:
+        raise UsageError(
+            f"{wanted / 2**20:,.0f} MiB for the KV cache are more than the {free / 2**20:,.0f} MiB of free memory; "
+            f"give a smaller --kv-memory"
+        )
+    least = min(256, context_length)
+    num_blocks = wanted // block_bytes
+    if num_blocks * block_size < least:
+        raise UsageError(
+            f"{wanted / 2**20:,.1f} MiB for the KV cache hold {num_blocks * block_size} tokens; at least {least} are needed "
+            f"({-(-least // block_size) * block_bytes / 2**20:,.1f} MiB): give a larger --kv-memory"
+        )
+    return int(num_blocks)
+
+
+def _step_inputs(rows: Sequence[BatchRow], block_size: int, min_sequences: int) -> dict[str, NDArray[Any]]:
+    """The tensors of one step: every token a sequence of length one."""
+    ids: list[int] = []
+    past: list[Ints] = []
+    tables: list[Ints] = []
+    needs: list[Ints] = []
+    sampled: list[Ints] = []
+    for row in rows:
+        n = len(row.tokens)
+        positions = np.arange(row.start, row.start + n, dtype=np.int32)
+        need = positions // block_size + 1
+        _append_tables(tables, np.array(row.blocks, np.int32), need)
+        past.append(positions)
+        needs.append(need)
+        if row.num_sampled:
+            end = len(ids) + n
+            sampled.append(np.arange(end - row.num_sampled, end, dtype=np.int32))
+        ids.extend(row.tokens)
+    padding = np.zeros(max(0, min_sequences - len(ids)), np.int32)
+    positions = np.concatenate(past)
+    lengths = np.concatenate([np.ones(len(ids), np.int32), padding])
+    counts = np.concatenate([*needs, padding])
+    return {
+        "input_ids": np.array(ids, np.int64),
+        "position_ids": positions.astype(np.int64),
+        "past_lens": np.concatenate([positions, padding]),
+        "subsequence_begins": _begins(lengths),
+        "block_indices": np.concatenate(tables),
+        "block_indices_begins": _begins(counts),
+        "max_context_len": np.array(int(positions.max()) + 1, np.int32),
+        # The graph's last product wants one row at least; wait() drops what nobody asked for.
+        SAMPLED: np.concatenate(sampled).astype(np.int64) if sampled else np.zeros(1, np.int64),
+    }
+
+
+def _append_tables(tables: list[Ints], blocks: Ints, need: Ints) -> None:
+    """A copy of the first `need[i]` blocks for each token i; tokens in the same block share one tiling."""
+    first, last = int(need[0]), int(need[-1])
+    if first == last:
+        tables.append(np.tile(blocks[:first], len(need)))
+        return
+    for blocks_seen, times in zip(*np.unique(need, return_counts=True), strict=True):
+        tables.append(np.tile(blocks[:blocks_seen], times))
+
+
+def _begins(lengths: Ints) -> Ints:
+    begins = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=begins[1:])
+    return begins
