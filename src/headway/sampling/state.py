@@ -1,0 +1,59 @@
+"""What sampling remembers of one request."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import numpy as np
+
+from headway.sampling.params import SamplingParams
+
+_CHUNK = 64
+
+
+class SamplingState:
+    """The random numbers of one request and the tokens that its penalties count.
+
+    Output token k always gets the k-th number of the request's own stream, so a seed gives the same text whatever else is in
+    the batch. banned: ids that can't be chosen until `min_tokens` tokens are out (end-of-sequence tokens).
+    """
+
+    def __init__(
+        self, params: SamplingParams, prompt: Sequence[int], *, banned: Sequence[int] = (), min_tokens: int = 0
+    ) -> None:
+        self.params = params
+        self.num_output = 0
+        self.counts: dict[int, int] = {}
+        self.prompt = frozenset(prompt) if params.repetition_penalty != 1.0 else frozenset()
+        self._banned = tuple(banned)
+        self._min_tokens = min_tokens
+        seed = secrets.randbits(64) if params.seed is None else params.seed % 2**64
+        self._random = np.random.Generator(np.random.Philox(key=seed))
+        self._uniforms: list[float] = []
+
+    @property
+    def counts_tokens(self) -> bool:
+        p = self.params
+        return p.presence_penalty != 0.0 or p.frequency_penalty != 0.0 or p.repetition_penalty != 1.0
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether the logits have to be changed before a token is chosen."""
+        return bool(self.params.logit_bias) or self.counts_tokens or bool(self.banned)
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        return self._banned if self.num_output < self._min_tokens else ()
+
+    def uniform(self) -> float:
+        """The random number in [0, 1) of the next output token."""
+        if self.num_output >= len(self._uniforms):
+            self._uniforms.extend(self._random.random(_CHUNK).tolist())
+        return self._uniforms[self.num_output]
+
+    def observe(self, token: int) -> None:
+        """Take note of a chosen token."""
+        self.num_output += 1
+        if self.counts_tokens:
+            self.counts[token] = self.counts.get(token, 0) + 1

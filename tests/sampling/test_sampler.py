@@ -1,0 +1,169 @@
+"""Sampling: right distributions, filters as defined, and a seed that means the same whatever else is in the batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from headway.sampling.params import SamplingParams
+from headway.sampling.sampler import sample
+from headway.sampling.state import SamplingState
+
+VOCAB = 1000
+
+
+def logits(seed: int = 0, rows: int = 1, scale: float = 3.0) -> NDArray[np.float32]:
+    return (np.random.default_rng(seed).standard_normal((rows, VOCAB)) * scale).astype(np.float32)
+
+
+def draw(row: NDArray[np.float32], params: SamplingParams, n: int, prompt: tuple[int, ...] = ()) -> list[int]:
+    """n tokens from the same logits by one request (whose penalties would count them)."""
+    state = SamplingState(params, prompt)
+    return [sample(row[None, :], [state])[0].token for _ in range(n)]
+
+
+def softmax(row: NDArray[np.float32], temperature: float = 1.0) -> NDArray[np.float64]:
+    weights = np.exp((row.astype(np.float64) - row.max()) / temperature)
+    return weights / weights.sum()
+
+
+def expected_set(row: NDArray[np.float32], params: SamplingParams) -> set[int]:
+    """The tokens that the filters leave, by the definitions, computed the slow way."""
+    p = softmax(row, params.temperature)
+    order = np.argsort(-row, kind="stable")
+    if params.top_k:
+        order = order[: params.top_k]
+    p_left = p[order] / p[order].sum()
+    if params.top_p < 1:
+        keep = int(np.searchsorted(p_left.cumsum(), params.top_p - 1e-7)) + 1
+        order, p_left = order[:keep], p_left[:keep]
+    if params.min_p:
+        order = order[p[order] >= params.min_p * p.max() * (1 - 1e-5)]
+    return set(order.tolist())
+
+
+def test_greedy_takes_the_best_and_leaves_the_logits_alone() -> None:
+    x = logits(rows=5)
+    before = x.copy()
+    states = [SamplingState(SamplingParams(temperature=0.0, logit_bias={3: 1.0}), []) for _ in range(5)]
+    tokens = [s.token for s in sample(x, states)]
+    biased = x.copy()
+    biased[:, 3] += 1.0
+    assert tokens == biased.argmax(1).tolist()
+    assert np.array_equal(x, before)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_draws_follow_the_distribution(temperature: float) -> None:
+    row = logits(1, scale=2.0)[0]
+    n = 20_000
+    counts = np.bincount(draw(row, SamplingParams(temperature=temperature, seed=7), n), minlength=VOCAB)
+    p = softmax(row, temperature)
+    # Pearson's chi-square over the tokens expected at least five times, the rest as one bin.
+    often = p * n >= 5
+    observed = np.append(counts[often], counts[~often].sum())
+    expected = np.append(p[often] * n, p[~often].sum() * n)
+    chi2 = ((observed - expected) ** 2 / np.maximum(expected, 1e-9)).sum()
+    freedom = len(expected) - 1
+    assert chi2 < freedom + 5 * np.sqrt(2 * freedom)
+
+
+filters = st.builds(
+    SamplingParams,
+    temperature=st.sampled_from([0.3, 1.0, 1.7]),
+    top_p=st.sampled_from([1.0, 0.95, 0.5, 0.05]),
+    top_k=st.sampled_from([0, 1, 5, 40, 5000]),
+    min_p=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
+    seed=st.integers(-1, 2**63 - 1),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(filters, st.integers(0, 50), st.sampled_from([0.01, 1.0, 4.0]))
+def test_only_what_the_filters_leave_is_drawn(params: SamplingParams, seed: int, scale: float) -> None:
+    row = logits(seed, scale=scale)[0]
+    assert set(draw(row, params, 60)) <= expected_set(row, params)
+
+
+def test_all_that_the_filters_leave_is_drawn_in_the_end() -> None:
+    row = logits(3, scale=0.5)[0]
+    params = SamplingParams(top_k=6, seed=1)
+    assert set(draw(row, params, 600)) == expected_set(row, params)
+
+
+@pytest.mark.parametrize(
+    "params", [SamplingParams(seed=42), SamplingParams(seed=42, top_p=0.8), SamplingParams(seed=0, min_p=0.01)]
+)
+def test_a_seed_means_the_same_alone_and_beside_others(params: SamplingParams) -> None:
+    rows = logits(5, rows=30)
+    alone = SamplingState(params, [])
+    beside = SamplingState(params, [])
+    others = [SamplingState(SamplingParams(temperature=0.7 + 0.1 * i, top_k=i), []) for i in range(16)]
+    for t in range(24):
+        row = rows[t : t + 1]
+        crowd = np.concatenate([logits(t, rows=8), row, logits(t + 100, rows=8)])
+        results = sample(crowd, [*others[:8], beside, *others[8:]])
+        assert results[8].token == sample(row, [alone])[0].token
+
+
+def test_different_seeds_differ_and_no_seed_is_not_seed_zero() -> None:
+    row = logits(6)[0]
+    texts = {tuple(draw(row, SamplingParams(seed=s), 16)) for s in (0, 1, -1, 2**63 - 1, None, None)}
+    assert len(texts) == 6
+
+
+def test_penalties_count_the_output_only_and_grow_with_it() -> None:
+    row = np.zeros(VOCAB, np.float32)
+    row[5], row[6] = 2.0, 1.5
+    params = SamplingParams(temperature=0.0, presence_penalty=1.0)
+    assert draw(row, params, 3, prompt=(5, 5, 5)) == [5, 6, 5]
+    params = SamplingParams(temperature=0.0, frequency_penalty=0.4)
+    assert draw(row, params, 5) == [5, 5, 6, 5, 6]
+
+
+def test_repetition_penalty_counts_the_prompt_too() -> None:
+    row = np.zeros(VOCAB, np.float32)
+    row[5], row[6] = 2.0, 1.5
+    assert draw(row, SamplingParams(temperature=0.0, repetition_penalty=1.5), 1, prompt=(5,)) == [6]
+    row[:] = -3.0
+    row[5], row[6] = -1.0, -1.2
+    assert draw(row, SamplingParams(temperature=0.0, repetition_penalty=1.5), 1, prompt=(5,)) == [6]
+
+
+def test_banned_tokens_come_only_after_min_tokens() -> None:
+    row = np.zeros(VOCAB, np.float32)
+    row[2] = 9.0
+    row[8] = 1.0
+    state = SamplingState(SamplingParams(temperature=0.0), [], banned=[2], min_tokens=2)
+    assert [sample(row[None, :], [state])[0].token for _ in range(3)] == [8, 8, 2]
+
+
+def test_logprobs_are_of_the_models_own_distribution() -> None:
+    row = logits(9)[0]
+    params = SamplingParams(temperature=0.0, logprobs=4, logit_bias={17: 100.0})
+    result = sample(row[None, :], [SamplingState(params, [])])[0]
+    p = np.log(softmax(row))
+    assert result.token == 17
+    assert result.logprob == pytest.approx(p[17], abs=1e-4)
+    best = np.argsort(-row, kind="stable")[:4]
+    assert [t for t, _ in result.top] == best.tolist()
+    assert [lp for _, lp in result.top] == pytest.approx(p[best].tolist(), abs=1e-4)
+    none = sample(row[None, :], [SamplingState(SamplingParams(temperature=0.0, logprobs=0), [])])[0]
+    assert none.top == ()
+    assert none.logprob == pytest.approx(p.max(), abs=1e-4)
+
+
+@pytest.mark.parametrize("bias", [-1e30, 1e30])
+def test_extreme_logits_and_temperatures_still_give_a_token(bias: float) -> None:
+    row = logits(4)[0]
+    row[7] = bias
+    for temperature in (1e-6, 1.0, 100.0):
+        tokens = draw(row, SamplingParams(temperature=temperature, seed=1), 20)
+        assert all(0 <= t < VOCAB for t in tokens)
+        if bias > 0:
+            assert set(tokens) == {7}
+        else:
+            assert 7 not in tokens
