@@ -1,0 +1,139 @@
+"""The ladder: steps of rising size, timed at start-up, from which the cost model is fitted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from headway.engines.base import BatchRow, Engine
+from headway.scheduler.cost import KNOTS, CostModel, Observation
+
+CONTEXT = 128
+"""Positions before the measured token, on most rungs."""
+LONG_CONTEXT = 1024
+SAMPLED_UP_TO = 64
+"""Rungs up to here look like decoding (every token sampled), above like a prompt's chunk (one sampled)."""
+AGREEMENT = (0.6, 1.6)
+"""A cached ladder is used if a few fresh rungs differ from it by a factor in this range; it is then scaled by it."""
+
+Timer = Callable[[], float]
+Rung = tuple[int, int, int]
+"""(tokens, positions before each, sampled)"""
+
+
+def cost_model(
+    engine: Engine,
+    max_step_tokens: int,
+    cache: Path | None = None,
+    *,
+    identity: str = "",
+    fresh: bool = False,
+    clock: Timer = time.perf_counter,
+    progress: Callable[[int, int], None] | None = None,
+) -> CostModel:
+    """The cost model of this engine on this machine: from `cache` if it still agrees, else from a full ladder (some seconds).
+
+    Use it before anything else runs on the engine: it writes over KV blocks. identity: what the cached ladder depends on.
+    """
+    path = None if cache is None else cache / f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
+    if path is not None and not fresh:
+        known = _read(path)
+        if known is not None and _still_agrees(engine, known, clock):
+            return known
+    rungs = _rungs(engine, max_step_tokens)
+    observations = []
+    for done, rung in enumerate(rungs):
+        observations.append(_measure(engine, rung, clock))
+        if progress:
+            progress(done + 1, len(rungs))
+    costs = CostModel.fit(observations)
+    if path is not None:
+        _write(path, costs)
+    return costs
+
+
+def is_exact(engine: Engine) -> bool:
+    """Whether a token's logits are the same to the last bit alone, in a prompt and beside others: computed, not assumed.
+    Writes over KV blocks, like the ladder."""
+    tokens = [(37 * i + 11) % engine.info.vocab_size for i in range(2 * engine.info.block_size + 3)]
+    blocks_each = len(tokens) // engine.info.block_size + 1
+    if engine.info.num_blocks < 3 * blocks_each:
+        return False
+    blocks = [list(range(n * blocks_each, (n + 1) * blocks_each)) for n in range(3)]
+    whole = _run(engine, [BatchRow(tokens, 0, blocks[0], 1)])
+    for position, token in enumerate(tokens):
+        alone = _run(engine, [BatchRow([token], position, blocks[1], 1)])
+    others = [BatchRow([position + 5], position, blocks[2], 0) for position in range(min(20, len(tokens)))]
+    beside = _run(engine, [*others, BatchRow([tokens[-1]], len(tokens) - 1, blocks[1], 1)])
+    return whole == alone == beside
+
+
+def _run(engine: Engine, rows: Sequence[BatchRow]) -> bytes:
+    engine.start(rows)
+    logits: bytes = engine.wait()[-1].tobytes()
+    return logits
+
+
+def _rungs(engine: Engine, max_step_tokens: int) -> list[Rung]:
+    room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+    context, long_context = min(CONTEXT, room), min(LONG_CONTEXT, room)
+    sizes = sorted({n for n in KNOTS if n < max_step_tokens} | {max_step_tokens})
+    rungs = [(n, context, n if n <= SAMPLED_UP_TO else 1) for n in sizes]
+    middle = max(n for n in sizes if n <= SAMPLED_UP_TO)
+    rungs.append((middle, context, 1))
+    if long_context > context:
+        rungs += [(n, long_context, n) for n in (8, 32) if n in sizes and n <= SAMPLED_UP_TO]
+    return rungs
+
+
+def _measure(engine: Engine, rung: Rung, clock: Timer) -> Observation:
+    tokens, before, sampled = rung
+    size, num_blocks = engine.info.block_size, engine.info.num_blocks
+    table = before // size + 1
+    # Each token its own blocks as far as the pool goes: shared ones would be found in the processor's cache.
+    rows = [
+        BatchRow([7 + i], before, [(i * table + b) % num_blocks for b in range(table)], int(i < sampled)) for i in range(tokens)
+    ]
+    times = []
+    for _ in range(4 if tokens <= SAMPLED_UP_TO else 3):
+        begun = clock()
+        engine.start(rows)
+        engine.wait()
+        times.append(clock() - begun)
+    # The first run of a shape also sets up its buffers.
+    return Observation(tokens, tokens * (before + 1), sampled, statistics.median(times[1:]))
+
+
+def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
+    room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+    ratios = []
+    for tokens in (1, 8, 32):
+        o = _measure(engine, (tokens, min(CONTEXT, room), tokens), clock)
+        ratios.append(o.seconds / costs.seconds(o.tokens, o.context, o.samples))
+    costs.drift = statistics.median(ratios)
+    return AGREEMENT[0] <= costs.drift <= AGREEMENT[1]
+
+
+def _read(path: Path) -> CostModel | None:
+    """None for a file that is missing or no ladder: it is then measured again."""
+    try:
+        data = json.loads(path.read_text())
+        return CostModel([(int(n), float(s)) for n, s in data["base"]], float(data["per_context"]), float(data["per_sample"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(path: Path, costs: CostModel) -> None:
+    """Best effort: a cache folder that can't be written costs some seconds at the next start, no more."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(costs.to_dict()))
+        part.replace(path)
+    except OSError:
+        return

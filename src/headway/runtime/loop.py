@@ -1,0 +1,403 @@
+"""The engine loop: the thread that owns the device, and the door to it.
+
+One turn: plan a step, start it, hand out the previous step's tokens while the device works, wait, sample, complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headway.engines.base import BatchRow, Engine
+from headway.errors import RequestError
+from headway.modes import ModeName, Modes
+from headway.runtime.api import Delta, FinishReason, GenerateRequest, Timing, TokenLogprob, Usage
+from headway.runtime.stream import Stream
+from headway.sampling.sampler import sample
+from headway.sampling.state import SamplingState
+from headway.scheduler.admission import Refused
+from headway.scheduler.compose import Step
+from headway.scheduler.request import Request
+from headway.scheduler.scheduler import Received, Scheduler
+from headway.text.stream import TextStream
+from headway.text.tokenizer import Tokenizer
+
+log = logging.getLogger("headway.loop")
+
+MAX_FAILURES = 3
+"""Steps that may fail one after the other before the engine is given up."""
+
+
+class Observer(Protocol):
+    """Told of every step and every end, in the engine's thread: be quick."""
+
+    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, predicted: float) -> None: ...
+
+    def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Live:
+    """A request that is in the loop: its scheduler's side, and the way its output takes."""
+
+    request: Request
+    sampling: SamplingState
+    text: TextStream
+    min_tokens: int
+    stream: Stream
+    events: asyncio.AbstractEventLoop
+    num_delivered: int = 0
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Outbox:
+    """What a step yielded and nobody has seen yet."""
+
+    tokens: list[tuple[_Live, TokenLogprob, str | None]] = field(default_factory=list)
+
+
+class EngineLoop:
+    """The Generator that the server talks to. submit() and cancel may be called from any thread, submit from one with a
+    running event loop; all device work is done in the loop's own thread."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        scheduler: Scheduler,
+        modes: Modes,
+        tokenizer: Tokenizer,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._scheduler = scheduler
+        self._modes = modes
+        self._tokenizer = tokenizer
+        self._observer: Observer | None = None
+        self._clock = clock
+        # Held for planning and completing (well under a millisecond), never while the device works.
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        self._live: dict[str, _Live] = {}
+        self._in_flight: set[str] = set()
+        self._leaving: dict[str, FinishReason] = {}
+        self._accepting = True
+        self._stopping = False
+        self._failures = 0
+        self._thread = threading.Thread(target=self._run, name="headway-engine", daemon=True)
+
+    def start(self, observer: Observer | None = None) -> None:
+        """Begin to serve; `observer` is told of every step and end."""
+        self._observer = observer
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def load(self) -> dict[str, int]:
+        with self._lock:
+            pool = self._scheduler.pool
+            counts = {
+                "blocks_used": pool.num_blocks - pool.num_free,
+                "blocks_free": pool.num_free - pool.num_cached,
+                "blocks_cached": pool.num_cached,
+                "evicted": self._scheduler.num_evicted,
+            }
+            for mode in ModeName:
+                counts[f"running_{mode}"], counts[f"waiting_{mode}"] = self._scheduler.count(mode)
+            return counts
+
+    def cost_error(self) -> tuple[float, float]:
+        """Median and p95 of the cost model's relative error over the last steps."""
+        with self._lock:
+            return self._scheduler.costs.error()
+
+    # --- the door -----------------------------------------------------------------------------------------------------------
+
+    def submit(self, request: GenerateRequest) -> Stream:
+        context = self._engine.info.context_length
+        room = context - len(request.prompt)
+        if room < 1:
+            raise RequestError(
+                400,
+                f"the prompt has {len(request.prompt)} tokens, the context holds {context}, at least one of them for output",
+                code="context_length_exceeded",
+                param="messages",
+            )
+        pace = self._pace(request)
+        now = self._clock()
+        mode = self._modes[request.mode]
+        stops = frozenset() if request.ignore_eos else self._tokenizer.eos_ids
+        scheduled = Request(
+            id=request.id,
+            mode=request.mode,
+            pace=pace,
+            arrival=now,
+            ttft_deadline=now + mode.ttft_target,
+            tokens=list(request.prompt),
+            max_tokens=min(request.max_tokens, room),
+            stop_tokens=stops,
+            min_tokens=request.min_tokens,
+        )
+        live = _Live(
+            request=scheduled,
+            sampling=SamplingState(
+                request.sampling, request.prompt, banned=sorted(self._tokenizer.eos_ids), min_tokens=request.min_tokens
+            ),
+            text=TextStream(self._tokenizer.token_bytes, request.stop),
+            min_tokens=request.min_tokens,
+            stream=Stream(request.id, self.cancel),
+            events=asyncio.get_running_loop(),
+        )
+        with self._lock:
+            if not self._accepting or not self._thread.is_alive():
+                raise RequestError(503, "the server is shutting down" if self._thread.is_alive() else "the engine has stopped")
+            try:
+                self._scheduler.add(scheduled)
+            except Refused as refused:
+                raise RequestError(
+                    429, f"{refused}; try again later", code="rate_limit_exceeded", retry_after=refused.retry_after
+                ) from None
+            self._live[request.id] = live
+            self._wake.notify()
+        return live.stream
+
+    def _pace(self, request: GenerateRequest) -> float:
+        if request.pace is None:
+            return self._modes[request.mode].pace
+        most = self._modes.fast.pace
+        if request.pace > most * (1 + 1e-9):
+            raise RequestError(
+                400,
+                f"a pace of {request.pace:.4g} tokens/s can't be promised, the most is {most:.4g} ({1000 / most:.4g} ms each)",
+                param="x-slo-tpot-ms",
+            )
+        return request.pace
+
+    def cancel(self, request_id: str) -> None:
+        """Free the request's row and blocks: now, or when the step that it is in has ended."""
+        with self._lock:
+            self._leave(request_id, "cancelled")
+
+    def stop_accepting(self) -> None:
+        """From now on submit() refuses; what is in the loop goes on."""
+        with self._lock:
+            self._accepting = False
+
+    def abort(self) -> None:
+        """End every request now with finish_reason "cancelled"."""
+        with self._lock:
+            for request_id in list(self._live):
+                self._leave(request_id, "cancelled")
+
+    def close(self) -> None:
+        """Abort, and end the thread. Waits for the step that is running."""
+        self.stop_accepting()
+        self.abort()
+        with self._lock:
+            self._stopping = True
+            self._wake.notify()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._engine.close()
+
+    def _leave(self, request_id: str, why: FinishReason) -> None:
+        live = self._live.get(request_id)
+        if live is None or live.ended:
+            return
+        if request_id in self._in_flight:  # its blocks are being written
+            self._leaving.setdefault(request_id, why)
+            return
+        self._scheduler.cancel(request_id)
+        self._send([(live, self._last(live, "", why))])
+
+    # --- the engine's thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._turn_forever()
+        except Exception:
+            log.exception("the engine loop has ended by an error of its own")
+        finally:
+            with self._lock:
+                self._accepting = False
+                self._in_flight.clear()
+                for live in list(self._live.values()):
+                    if not live.ended:
+                        self._scheduler.cancel(live.request.id)
+                        self._send([(live, self._last(live, "", "error", error="the engine has stopped"))])
+
+    def _turn_forever(self) -> None:
+        outbox = _Outbox()
+        while True:
+            with self._lock:
+                begun = self._clock()
+                step = None if self._stopping else self._scheduler.plan(begun)
+                if step is None and not outbox.tokens:
+                    if self._stopping:
+                        return
+                    self._wake.wait()
+                    continue
+                self._in_flight = {row.request.id for row in step.rows} if step else set()
+            if step is None:
+                self._hand_out(outbox)
+                outbox = _Outbox()
+            else:
+                outbox = self._take(step, begun, outbox)
+
+    def _take(self, step: Step, begun: float, outbox: _Outbox) -> _Outbox:
+        """Run a step; meanwhile hand out what the one before it yielded. What planning and sampling take counts as part of the
+        step for the cost model: a pace has to be kept with them."""
+        lives = [self._live[row.request.id] for row in step.rows]
+        started = self._clock()
+        try:
+            self._engine.start([_batch_row(row.request, row.num_tokens, row.samples) for row in step.rows])
+            self._hand_out(outbox)
+            logits = self._engine.wait()
+            device_seconds = self._clock() - started
+            sampling = [live for live, row in zip(lives, step.rows, strict=True) if row.samples]
+            sampled = sample(logits, [live.sampling for live in sampling]) if sampling else []
+        except Exception as error:
+            self._fail(step, error)
+            return _Outbox()
+        self._failures = 0
+        with self._lock:
+            ended = self._clock()
+            self._in_flight = set()
+            leaving, self._leaving = self._leaving, {}
+            for request_id in leaving:
+                self._scheduler.cancel(request_id)
+            received = self._scheduler.complete(step, [s.token for s in sampled], ended, ended - begun)
+            gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
+            self._send(gone)
+        if self._observer:
+            self._observer.on_step(device_seconds, _rows_by_mode(step), step.num_tokens, step.predicted)
+        return _outbox(received, sampling, sampled)
+
+    def _hand_out(self, outbox: _Outbox) -> None:
+        """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""
+        ready: list[tuple[_Live, Delta]] = []
+        with self._lock:
+            for live, sampled, ended in outbox.tokens:
+                if not live.ended:
+                    ready.append((live, self._delta(live, sampled, ended)))
+            self._send(ready)
+
+    def _delta(self, live: _Live, sampled: TokenLogprob, ended: str | None) -> Delta:
+        live.num_delivered += 1
+        text = live.text.push(sampled.token, heed_stops=live.num_delivered > live.min_tokens)
+        logprobs = (sampled,) if live.sampling.params.logprobs is not None else ()
+        if live.text.stopped is not None:
+            self._drop(live)
+            return self._last(live, text, "stop", num_tokens=1, logprobs=logprobs)
+        if ended is not None:
+            why: FinishReason = "stop" if ended == "stop" else "length"
+            return self._last(live, text + live.text.flush(), why, num_tokens=1, logprobs=logprobs)
+        return Delta(text, 1, logprobs)
+
+    def _drop(self, live: _Live) -> None:
+        """Take a request whose output is complete out of the scheduler; if a step with it is running, when that has ended."""
+        if live.request.id in self._in_flight:
+            self._leaving[live.request.id] = "stop"
+        else:
+            self._scheduler.cancel(live.request.id)
+
+    def _last(
+        self,
+        live: _Live,
+        text: str,
+        why: FinishReason,
+        *,
+        num_tokens: int = 0,
+        logprobs: tuple[TokenLogprob, ...] = (),
+        error: str | None = None,
+    ) -> Delta:
+        """The delta that ends a request; from here on it is no longer live."""
+        live.ended = True
+        self._live.pop(live.request.id, None)
+        usage, timing = _usage(live), _timing(live.request, self._clock())
+        started = live.request.first_token_at
+        ttft = None if started is None else started - live.request.arrival
+        if self._observer:
+            self._observer.on_finish(live.request.mode, why, usage, timing, ttft)
+        stop_string = live.text.stopped if why == "stop" else None
+        return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing)
+
+    def _send(self, deltas: Sequence[tuple[_Live, Delta]]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Stream, Delta]]] = {}
+        for live, delta in deltas:
+            by_loop.setdefault(live.events, []).append((live.stream, delta))
+        for events, batch in by_loop.items():
+            try:
+                events.call_soon_threadsafe(_push_all, batch)
+            except RuntimeError:  # the event loop is closed: nobody listens any more
+                log.debug("deltas of %d requests had no listener", len(batch))
+
+    def _fail(self, step: Step, error: Exception) -> None:
+        """A step that failed ends the requests in it, not the server; engines that go on failing are given up."""
+        log.error("a step of %d rows failed", len(step.rows), exc_info=error)
+        self._failures += 1
+        with self._lock:
+            self._in_flight = set()
+            self._leaving = {}
+            for row in step.rows:
+                live = self._live.get(row.request.id)
+                self._scheduler.cancel(row.request.id)
+                if live is not None:
+                    self._send([(live, self._last(live, "", "error", error="the engine failed in this step"))])
+        if self._failures >= MAX_FAILURES:
+            raise RuntimeError(f"{self._failures} steps failed one after the other") from error
+
+
+def _batch_row(request: Request, num_tokens: int, samples: bool) -> BatchRow:
+    start = request.num_computed
+    return BatchRow(request.tokens[start : start + num_tokens], start, request.blocks, int(samples))
+
+
+def _rows_by_mode(step: Step) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for row in step.rows:
+        counts[row.request.mode] = counts.get(row.request.mode, 0) + 1
+    return counts
+
+
+def _outbox(received: Sequence[Received], sampling: Sequence[_Live], sampled: Sequence[TokenLogprob]) -> _Outbox:
+    """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing."""
+    ended = {r.request.id: r.ended for r in received}
+    return _Outbox(
+        [
+            (live, token, ended[live.request.id])
+            for live, token in zip(sampling, sampled, strict=True)
+            if live.request.id in ended
+        ]
+    )
+
+
+def _push_all(batch: Sequence[tuple[Stream, Delta]]) -> None:
+    for stream, delta in batch:
+        stream.push(delta)
+
+
+def _usage(live: _Live) -> Usage:
+    request = live.request
+    return Usage(
+        prompt_tokens=request.num_prompt,
+        completion_tokens=live.num_delivered,
+        cached_tokens=request.num_cached,
+        engine_seconds=request.engine_seconds,
+        attainment=request.attainment,
+        pace=request.pace,
+    )
+
+
+def _timing(request: Request, now: float) -> Timing:
+    started = request.started_at if request.started_at is not None else now
+    first = request.first_token_at if request.first_token_at is not None else now
+    last = request.last_token_at if request.last_token_at is not None else first
+    return Timing(started - request.arrival, first - started, last - first, last - request.arrival)

@@ -1,0 +1,73 @@
+"""The ladder over an engine whose step times are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fake_engine import FakeEngine
+from numpy.typing import NDArray
+
+from headway.engines.base import BatchRow
+from headway.runtime.ladder import cost_model, is_exact
+
+
+class Timed(FakeEngine):
+    """Time passes only where the step's formula says so."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        super().__init__(num_blocks=4000, block_size=32, context_length=8192)
+        self.now = 0.0
+        self.speed = speed
+
+    def start(self, rows: Sequence[BatchRow]) -> None:
+        tokens = sum(len(r.tokens) for r in rows)
+        context = sum((r.start + 1) * len(r.tokens) for r in rows)
+        samples = sum(r.num_sampled for r in rows)
+        self.num_steps += 1
+        self.now += self.speed * (0.01 + 0.0005 * tokens + 1e-6 * context + 1e-5 * samples)
+
+    def wait(self) -> NDArray:  # type: ignore[type-arg]
+        return None  # type: ignore[return-value]
+
+
+def test_it_finds_the_formula() -> None:
+    engine = Timed()
+    costs = cost_model(engine, 256, clock=lambda: engine.now)
+    assert costs.per_context == pytest.approx(1e-6, rel=0.01)
+    assert costs.per_sample == pytest.approx(1e-5, rel=0.01)
+    assert costs.seconds(20, 20 * 400, 20) == pytest.approx(0.01 + 0.01 + 0.008 + 0.0002, rel=0.01)
+
+
+def test_a_cached_ladder_is_used_while_it_agrees_and_scaled(tmp_path: Path) -> None:
+    first = Timed()
+    cost_model(first, 256, tmp_path, identity="a", clock=lambda: first.now)
+    again = Timed(speed=1.2)
+    costs = cost_model(again, 256, tmp_path, identity="a", clock=lambda: again.now)
+    assert again.num_steps < first.num_steps / 3
+    assert costs.seconds(16, 16 * 129, 16) == pytest.approx(1.2 * (0.01 + 0.008 + 16 * 129e-6 + 16e-5), rel=0.02)
+
+
+@pytest.mark.parametrize("spoil", ["other identity", "other machine", "half a file"])
+def test_a_cached_ladder_that_does_not_fit_is_measured_again(tmp_path: Path, spoil: str) -> None:
+    first = Timed()
+    cost_model(first, 256, tmp_path, identity="a", clock=lambda: first.now)
+    if spoil == "half a file":
+        for path in tmp_path.iterdir():
+            path.write_text(path.read_text()[:40])
+    again = Timed(speed=3.0 if spoil == "other machine" else 1.0)
+    costs = cost_model(again, 256, tmp_path, identity="b" if spoil == "other identity" else "a", clock=lambda: again.now)
+    assert again.num_steps >= first.num_steps
+    assert costs.per_context == pytest.approx(1e-6 * again.speed, rel=0.01)
+
+
+def test_an_engine_whose_rows_agree_is_exact_and_one_that_depends_on_the_batch_is_not() -> None:
+    class Drifting(FakeEngine):
+        def start(self, rows: Sequence[BatchRow]) -> None:
+            super().start(rows)
+            assert self._logits is not None
+            self._logits += 1e-6 * len(rows)
+
+    assert is_exact(FakeEngine(num_blocks=40, context_length=128))
+    assert not is_exact(Drifting(num_blocks=40, context_length=128))

@@ -1,0 +1,42 @@
+"""Which paces are promised for given step times."""
+
+from __future__ import annotations
+
+import pytest
+
+from headway.config import FastSettings, ModesSettings, SchedulerSettings, StandardSettings
+from headway.errors import UsageError
+from headway.modes import ModeName
+from headway.runtime.paces import CONTEXT, modes_from
+from headway.scheduler.cost import CostModel
+
+COSTS = CostModel([(1, 0.010), (16, 0.020), (32, 0.030), (64, 0.050)], 1e-7, 0.0)
+
+
+def test_measured_paces_can_be_kept_by_a_full_house() -> None:
+    scheduler = SchedulerSettings(max_rows=32, fast_rows=2, margin=0.2)
+    modes = modes_from(COSTS, scheduler, ModesSettings())
+    standard, fast = modes.standard.pace, modes.fast.pace
+    assert fast == pytest.approx(2.5 * standard)
+    rows = round(32 / 2.5 + 2)
+    step = COSTS.seconds(rows, rows * CONTEXT, rows)
+    assert 1 / step >= fast * 1.2
+    assert (rows - 2) / step >= 32 * standard * 1.2 * 0.95, "standard's rows in turns, rounding aside"
+
+
+def test_seats_come_from_the_settings() -> None:
+    modes = modes_from(COSTS, SchedulerSettings(max_rows=7, fast_rows=3), ModesSettings())
+    assert (modes[ModeName.STANDARD].max_rows, modes[ModeName.FAST].max_rows) == (7, 3)
+
+
+def test_set_paces_are_taken_as_they_are() -> None:
+    modes = modes_from(COSTS, SchedulerSettings(), ModesSettings(standard=StandardSettings(pace=5.0)))
+    assert (modes.standard.pace, modes.fast.pace) == (5.0, 12.5)
+    both = ModesSettings(standard=StandardSettings(pace=5.0), fast=FastSettings(pace=40.0))
+    assert modes_from(COSTS, SchedulerSettings(), both).fast.pace == 40.0
+
+
+def test_a_fast_mode_that_is_no_faster_is_an_error() -> None:
+    wrong = ModesSettings(standard=StandardSettings(pace=50.0), fast=FastSettings(pace=40.0))
+    with pytest.raises(UsageError, match="must be higher"):
+        modes_from(COSTS, SchedulerSettings(), wrong)
