@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,6 @@ def _draw_from_top(weights: Floats, state: SamplingState) -> int:
     """Draw among the tokens that top_k, top_p and min_p leave, likeliest first."""
     params = state.params
     ids, values = _candidates(weights, params)
-    if params.top_k:
-        ids, values = ids[: params.top_k], values[: params.top_k]
     cumulative = values.astype(np.float64).cumsum()
     keep = len(ids)
     if params.top_p < 1.0:
@@ -134,16 +132,32 @@ def _draw_from_top(weights: Floats, state: SamplingState) -> int:
 def _candidates(weights: Floats, params: SamplingParams) -> tuple[NDArray[np.int64], Floats]:
     """Tokens in falling order of weight (the likeliest weighs 1), as many as the filters can need: sorting only the few that
     matter is what makes this quick. Equal weights stand in order of their ids."""
-    total = float(weights.sum(dtype=np.float64)) if params.top_p < 1.0 and not params.top_k else 0.0
+    if params.top_k:
+        return _largest(weights, params.top_k, np.exp([-depth for depth in _DEPTHS]))
+    total = float(weights.sum(dtype=np.float64)) if params.top_p < 1.0 else 0.0
     for depth in _DEPTHS:
         floor = max(params.min_p, np.exp(-depth))
         ids = np.flatnonzero(weights >= floor)
-        if floor <= params.min_p or (params.top_k and len(ids) >= params.top_k):
-            break
-        if total and float(weights[ids].sum(dtype=np.float64)) >= params.top_p * total:
+        if floor <= params.min_p or (total and float(weights[ids].sum(dtype=np.float64)) >= params.top_p * total):
             break
     order = np.argsort(-weights[ids], kind="stable")
     return ids[order], weights[ids][order]
+
+
+def _largest(values: Floats, n: int, floors: Iterable[float]) -> tuple[NDArray[np.int64], Floats]:
+    """The n largest (all, if there are fewer), in falling order; equal ones in order of their ids. floors: values above which
+    to look first, falling: going through the few that are left is many times quicker than through all."""
+    ids = np.arange(len(values))
+    for floor in floors:
+        found = np.flatnonzero(values >= floor)
+        if len(found) >= n:
+            ids = found
+            break
+    if len(ids) > n:
+        some = values[ids]
+        ids = ids[some >= np.partition(some, -n)[-n]]
+    ids = ids[np.argsort(-values[ids], kind="stable")][:n]
+    return ids, values[ids]
 
 
 def _with_logprob(row: Floats, token: int, state: SamplingState) -> TokenLogprob:
@@ -154,10 +168,6 @@ def _with_logprob(row: Floats, token: int, state: SamplingState) -> TokenLogprob
     log_total = best + float(np.log(np.exp(row - best).sum(dtype=np.float64)))
     top: tuple[tuple[int, float], ...] = ()
     if wanted:
-        for depth in _DEPTHS:
-            ids = np.flatnonzero(row >= best - depth)
-            if len(ids) >= min(wanted, len(row)):
-                break
-        ids = ids[np.argsort(-row[ids], kind="stable")][:wanted]
-        top = tuple((int(i), float(row[i]) - log_total) for i in ids)
+        ids, values = _largest(row, wanted, [best - depth for depth in _DEPTHS])
+        top = tuple((int(i), float(v) - log_total) for i, v in zip(ids, values, strict=True))
     return TokenLogprob(token, float(row[token]) - log_total, top)

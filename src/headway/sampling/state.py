@@ -48,7 +48,7 @@ class SamplingState:
 
     def uniform(self) -> float:
         """The random number in [0, 1) of the next output token."""
-        if self.num_output >= len(self._uniforms):
+        while self.num_output >= len(self._uniforms):
             self._uniforms.extend(self._random.random(_CHUNK).tolist())
         return self._uniforms[self.num_output]
 

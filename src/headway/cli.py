@@ -1,0 +1,118 @@
+"""The command line: options in, one function of a room called, errors as one line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway import __version__
+from headway.errors import HeadwayError
+
+app = typer.Typer(
+    name="headway",
+    help="Serve an LLM at the speeds that its users choose, and measure what each speed costs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures as JSON; - is stdout.")]
+
+
+def main() -> None:
+    """Entry point: exit code 0, the error's own, or 130 after Ctrl-C."""
+    try:
+        app()
+    except HeadwayError as error:
+        print(f"headway: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("headway: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has left
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"headway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def serve(
+    model: Annotated[str | None, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path.")] = None,
+    port: Annotated[int | None, typer.Option(help="0 picks a free one.  [default: 8000]", show_default=False)] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]", show_default=False)] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    model_id: Annotated[str | None, typer.Option("--id", help="The model's name in the API.", show_default=False)] = None,
+    chat_template: Annotated[
+        Path | None, typer.Option(help="A Jinja file instead of the model's own.", show_default=False)
+    ] = None,
+    max_rows: Annotated[int | None, typer.Option(help="Standard requests at once.  [default: 32]", show_default=False)] = None,
+    fast_rows: Annotated[int | None, typer.Option(help="Fast requests at once.  [default: 2]", show_default=False)] = None,
+    kv_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help='KV cache, such as "2GB".  [default: automatic]', show_default=False)
+    ] = None,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+) -> None:
+    """Serve a model: OpenAI's API, at two speeds."""
+    from headway.config import load
+    from headway.server.command import serve_command
+
+    settings = load(config).with_overrides(
+        {
+            "model.name": model,
+            "model.id": model_id,
+            "model.chat_template": chat_template,
+            "server.port": port,
+            "server.host": host,
+            "scheduler.max_rows": max_rows,
+            "scheduler.fast_rows": fast_rows,
+            "engine.kv_memory": kv_memory,
+        }
+    )
+    serve_command(settings, access_log=access_log)
+
+
+@app.command()
+def compare(
+    model: Annotated[
+        str | None, typer.Argument(help="What to serve for the purpose.  [default: smollm2]", show_default=False)
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Measure a running server instead.", show_default=False)] = None,
+    streams: Annotated[int, typer.Option(help="Standard streams at once.")] = 32,
+    seconds: Annotated[float, typer.Option(help="Measured time in all.")] = 60.0,
+    json_path: Json = None,
+) -> None:
+    """Measure standard and fast side by side, and print the table."""
+    from headway.compare.commands import compare_command
+
+    compare_command(model=model, url=url, streams=streams, seconds=seconds, json_path=json_path)
+
+
+@app.command()
+def pull(name: Annotated[str, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path to check.")]) -> None:
+    """Fetch a model."""
+    from headway.catalog.commands import pull_command
+
+    pull_command(name)
+
+
+@app.command()
+def models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the models that are known and those that are here."""
+    from headway.catalog.commands import models_command
+
+    models_command(as_json)

@@ -1,0 +1,63 @@
+"""A streamed response, chunk by chunk, into a record."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headway.compare.record import RequestRecord, ServedBy
+from headway.compare.sse import EventParser
+
+
+class ChunkReader:
+    """Fills the record of one request from the bytes of its event stream.
+
+    keep_text: also keep the text and, where the server lists them (`logprobs`), the tokens.
+    """
+
+    def __init__(self, record: RequestRecord, *, keep_text: bool = False) -> None:
+        self._record = record
+        self._keep_text = keep_text
+        self._parser = EventParser()
+
+    def feed(self, data: bytes, now: float) -> bool:
+        """Take bytes that came at `now`; true once the stream has said [DONE]. Raises ValueError for what isn't JSON and
+        TypeError, KeyError or AttributeError for JSON of another shape."""
+        for event in self._parser.feed(data):
+            if event == b"[DONE]":
+                return True
+            self._take_chunk(json.loads(event), now)
+        return False
+
+    def _take_chunk(self, chunk: dict[str, Any], now: float) -> None:
+        record = self._record
+        for choice in chunk.get("choices") or ():
+            self._take_choice(choice, now)
+        if (usage := chunk.get("usage")) is not None:
+            record.prompt_tokens = usage.get("prompt_tokens")
+            record.output_tokens = usage.get("completion_tokens")
+        if (tier := chunk.get("service_tier")) is not None:
+            record.service_tier = tier
+        if (served := chunk.get("headway")) is not None:
+            record.served_by = ServedBy(
+                served.get("mode"), served.get("pace"), served.get("attainment"), served.get("engine_seconds")
+            )
+        if (info := chunk.get("time_info")) is not None:
+            record.time_info = info
+        if (error := chunk.get("error")) is not None:
+            record.fail(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+
+    def _take_choice(self, choice: dict[str, Any], now: float) -> None:
+        record = self._record
+        delta = choice.get("delta")
+        text = choice.get("text") if delta is None else delta.get("content") or delta.get("reasoning_content")
+        listed = (choice.get("logprobs") or {}).get("content") or ()
+        if text or (delta is not None and delta.get("tool_calls")):
+            if not record.chunk_times and listed:
+                record.first_chunk_tokens = len(listed)
+            record.chunk_times.append(now)
+        if self._keep_text:
+            record.text += text or ""
+            record.tokens += [entry["token"] for entry in listed]
+        if choice.get("finish_reason") is not None:
+            record.finish_reason = choice["finish_reason"]

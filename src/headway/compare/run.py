@@ -1,0 +1,148 @@
+"""The comparison itself: standard alone and standard beside one fast stream, in turn, on a server that runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from headway.compare import same_text
+from headway.compare.client import Client
+from headway.compare.endpoint import base_url, engine_busy_seconds, find_maker, find_model
+from headway.compare.load import ClosedLoop
+from headway.compare.progress import Reporter, Silent, sleep
+from headway.compare.prompts import PROMPTS, SAME_TEXT_PROMPTS
+from headway.compare.record import RequestRecord
+from headway.compare.request import RequestMaker, StreamRequest
+from headway.compare.result import CompareResult, Phase, Schedule, WindowResult
+from headway.compare.stats import (
+    Window,
+    peak_tokens_per_second,
+    ratio,
+    summarize,
+    total_tokens_per_second,
+    within,
+)
+from headway.errors import HeadwayError
+from headway.modes import ModeName
+
+GRACE_SECONDS = 20.0  # for the fast request in flight when its window ends
+SAME_TEXT_TOKENS = 48
+SAME_TEXT_SECONDS = 15.0  # a guess, for the progress bar alone
+SAME_TEXT_SETTINGS = 4  # standard and fast, each under load and alone
+LOAD_TEMPERATURE = 0.7
+
+
+async def compare(
+    url: str,
+    model: str | None = None,
+    *,
+    streams: int = 32,
+    seconds: float = 60.0,
+    max_tokens: int = 96,
+    reporter: Reporter | None = None,
+) -> CompareResult:
+    """Measure standard and fast on an OpenAI-compatible server.
+
+    model: None = the first one that the server lists. streams: standard requests kept going at once. seconds: of measured
+    windows, half of them with one fast stream beside. max_tokens: output length of every request of the load.
+    Raises HeadwayError if the server doesn't answer, isn't one, lacks the model, or never serves a request.
+    """
+    schedule = Schedule.of(streams, seconds, max_tokens=max_tokens)
+    async with Client(base_url(url)) as client:
+        model = await find_model(client, model)
+        maker = await find_maker(client, model)
+        comparison = _Comparison(client, maker, schedule, reporter or Silent())
+        return await comparison.run()
+
+
+def arrivals(maker: RequestMaker, mode: ModeName, max_tokens: int) -> Iterator[StreamRequest]:
+    """Load without end. Each prompt begins with a number of its own, so that no prefix cache spares its prefill."""
+    for number, prompt in enumerate(itertools.cycle(PROMPTS), start=1):
+        yield maker.chat(f"{mode.capitalize()} task {number}. {prompt}", mode, max_tokens, temperature=LOAD_TEMPERATURE)
+
+
+class _Comparison:
+    def __init__(self, client: Client, maker: RequestMaker, schedule: Schedule, reporter: Reporter) -> None:
+        self._client = client
+        self._maker = maker
+        self._schedule = schedule
+        self._reporter = reporter
+        self._standard = ClosedLoop(client, arrivals(maker, ModeName.STANDARD, schedule.max_tokens))
+        self._fast = ClosedLoop(client, arrivals(maker, ModeName.FAST, schedule.max_tokens))
+        self._windows: list[tuple[Phase, Window, float | None]] = []
+        self._beside: list[Window] = []  # windows with the fast stream, up to the end of its last request
+
+    async def run(self) -> CompareResult:
+        self._reporter.plan(self._schedule.total + SAME_TEXT_SECONDS)
+        try:
+            await self._measure()
+            loaded = {setting.name: await self._ask(setting) for setting in same_text.LOADED}
+        finally:
+            await self._fast.stop(0.0)
+            await self._standard.stop(0.0)
+        alone = same_text.Setting(ModeName.FAST, loaded=False)
+        reference = await self._ask(same_text.REFERENCE)
+        texts = same_text.judge(SAME_TEXT_PROMPTS, reference, loaded | {alone.name: await self._ask(alone)})
+        return self._result(texts)
+
+    async def _measure(self) -> None:
+        schedule, reporter = self._schedule, self._reporter
+        reporter.phase(f"warming up with {schedule.streams} streams")
+        self._standard.start(schedule.streams, ramp_seconds=schedule.warm_up / 2)
+        await sleep(schedule.warm_up, reporter)
+        self._require_success()
+        for pair in range(1, schedule.pairs + 1):
+            turn = f"({pair} of {schedule.pairs})"
+            reporter.phase(f"standard alone {turn}")
+            await self._window("alone")
+            reporter.phase(f"standard beside one fast stream {turn}")
+            self._fast.start(1)
+            window = await self._window("with_fast")
+            await self._fast.stop(GRACE_SECONDS)
+            self._beside.append(Window(window.start, self._client.clock()))
+
+    async def _window(self, phase: Phase) -> Window:
+        await sleep(self._schedule.settle, self._reporter)
+        start, busy_before = self._client.clock(), await engine_busy_seconds(self._client)
+        await sleep(self._schedule.window, self._reporter)
+        end, busy_after = self._client.clock(), await engine_busy_seconds(self._client)
+        busy = None if busy_before is None or busy_after is None else busy_after - busy_before
+        window = Window(start, end)
+        self._windows.append((phase, window, ratio(busy, window.seconds)))
+        return window
+
+    async def _ask(self, setting: same_text.Setting) -> list[RequestRecord]:
+        self._reporter.phase(f"same text? {setting.name}")
+        answers = await same_text.ask(self._client, self._maker, SAME_TEXT_PROMPTS, setting, SAME_TEXT_TOKENS)
+        self._reporter.advance(SAME_TEXT_SECONDS / SAME_TEXT_SETTINGS)
+        return answers
+
+    def _require_success(self) -> None:
+        """A load that only fails is not worth the user's minutes."""
+        failures = [record for record in self._standard.records if record.outcome == "failure"]
+        if failures and not any(record.succeeded or record.chunk_times for record in self._standard.records):
+            raise HeadwayError(f"{self._client.url} can't be measured: every request failed: {failures[-1].reason}")
+
+    def _result(self, texts: same_text.SameText) -> CompareResult:
+        everything = self._standard.records + self._fast.records
+        alone = [window for phase, window, _ in self._windows if phase == "alone"]
+        fast = [record for record in self._fast.records if record.outcome != "cut"]  # it only ever runs beside a full load
+        return CompareResult(
+            model=self._maker.model,
+            schedule=self._schedule,
+            alone=summarize(within(self._standard.records, alone)),
+            standard=summarize(within(self._standard.records, self._beside)),
+            fast=summarize(fast),
+            fast_served=sum(record.succeeded and record.served_fast for record in fast),
+            windows=tuple(
+                WindowResult(
+                    phase,
+                    window.seconds,
+                    total_tokens_per_second(everything, window),
+                    peak_tokens_per_second(everything, window),
+                    busy,
+                )
+                for phase, window, busy in self._windows
+            ),
+            same_text=texts,
+        )

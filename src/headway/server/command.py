@@ -1,0 +1,63 @@
+"""`headway serve`: from settings to a server that runs until it is told to stop."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+
+from rich.console import Console
+from rich.logging import RichHandler
+
+from headway.catalog.resolve import resolve
+from headway.config import Settings
+from headway.errors import UsageError
+from headway.runtime.assemble import assemble
+from headway.runtime.served import ServedModel
+from headway.server.app import create_app
+from headway.server.lifecycle import bind, run_server
+from headway.server.metrics import Metrics
+
+SWITCH_SECONDS = 0.0005
+"""How long a thread may keep Python's lock while another waits. The default, ten times as long, would let a burst of HTTP work
+hold up the next step."""
+
+
+def serve_command(settings: Settings, *, access_log: bool = False) -> None:
+    """Serve until SIGINT or SIGTERM. Raises HeadwayError (one line) for what the user can mend; a port in use is found out
+    before the model is loaded."""
+    if settings.model.name is None:
+        raise UsageError("no model is given; try: headway serve smollm2")
+    console = Console(stderr=True)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[RichHandler(console=console, show_path=False)])
+    sockets = bind(settings.server.host, settings.server.port)
+    model = resolve(settings.model.name)
+    with console.status("loading") as status:
+        served, loop = assemble(model, settings, lambda what: status.update(what))
+    metrics = Metrics(served.modes)
+    app = create_app(served, settings.server, metrics)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    # What is here now stays: the collector needn't look at it again and again while steps run.
+    gc.collect()
+    gc.freeze()
+    loop.start(metrics)
+    try:
+        run_server(app, sockets, lambda url: _announce(served, url), access_log=access_log)
+    finally:
+        loop.close()
+
+
+def _announce(served: ServedModel, url: str) -> None:
+    info = served.info
+    print(f"headway serves {served.id} on {url}")
+    print(f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens")
+    for mode in served.modes:
+        print(f"  {mode.name:<9}{mode.pace:6.1f} tokens/s promised to each of {mode.max_rows} requests at once")
+    exactly = (
+        "to the last bit, whatever else is running"
+        if info.exact
+        else "within rounding (this machine's kernels differ by batch)"
+    )
+    print(f"  both modes compute the same logits {exactly}")
+    body = f'{{"model": "{served.id}", "service_tier": "fast", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
+    print(f"try:  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'", flush=True)

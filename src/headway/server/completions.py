@@ -1,0 +1,165 @@
+"""POST /v1/completions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headway.errors import RequestError
+from headway.modes import ModeName
+from headway.runtime.api import Delta, GenerateRequest, TokenLogprob
+from headway.runtime.served import ServedModel
+from headway.server.dialect import Envelope, Output
+from headway.server.logprobs import CompletionLogprobs
+from headway.server.modes import Speed
+from headway.server.params import check_min_tokens, check_stream_options, check_token_ids, sampling_params, stop_strings
+from headway.server.prompt import check_room, encode
+from headway.server.schemas import CompletionRequest
+from headway.server.sse import ChunkWriter
+from headway.server.tally import Tally
+
+Json = dict[str, Any]
+DEFAULT_MAX_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Token ids, and the text that `echo` puts before the output."""
+
+    ids: list[int]
+    text: str
+
+
+def check(ask: CompletionRequest) -> None:
+    """Refuses, with a 400 that names the field, what no type can refuse and what isn't supported."""
+    check_stream_options(ask)
+    if ask.suffix:
+        raise RequestError(400, "'suffix' is not supported: this server only continues text.", param="suffix")
+    if ask.best_of not in (None, 1, ask.n or 1):
+        raise RequestError(400, f"'best_of' is not supported; it must be 1 or n ({ask.n or 1}).", param="best_of")
+    if ask.echo and ask.logprobs is not None:
+        raise RequestError(400, "'echo' together with 'logprobs' is not supported yet.", param="echo")
+
+
+def num_prompts(ask: CompletionRequest) -> int:
+    """Of a request as it came, before anything is tokenized."""
+    if not isinstance(ask.prompt, list) or not ask.prompt or isinstance(ask.prompt[0], int):
+        return 1
+    return len(ask.prompt)
+
+
+async def prompts(served: ServedModel, ask: CompletionRequest) -> list[Prompt]:
+    """A string or a list of ids is one prompt, a list of either several."""
+    given = ask.prompt if ask.prompt is not None else ""
+    if isinstance(given, str):
+        return [await _from_text(served, given)]
+    if not given:
+        raise RequestError(400, "'prompt' is an empty list; it must hold at least one prompt or token.", param="prompt")
+    single = isinstance(given[0], int)
+    several: list[Any] = [given] if single else list(given)  # the schema lets no mixed lists pass
+    paths = ["prompt"] if single else [f"prompt[{index}]" for index in range(len(several))]
+    return [
+        await _from_text(served, one) if isinstance(one, str) else _from_ids(served, one, path)
+        for one, path in zip(several, paths, strict=True)
+    ]
+
+
+async def _from_text(served: ServedModel, text: str) -> Prompt:
+    await asyncio.sleep(0)  # of many prompts, each may take milliseconds: other requests go between
+    return Prompt(await encode(served, text, "prompt"), text)
+
+
+def _from_ids(served: ServedModel, ids: list[int], path: str) -> Prompt:
+    if not ids:
+        raise RequestError(400, f"'{path}' is an empty list of token ids.", param="prompt")
+    check_token_ids(ids, served.info.vocab_size, path)
+    text = b"".join(served.tokenizer.token_bytes[token] for token in ids).decode("utf-8", "replace")
+    return Prompt(ids, text)
+
+
+def requests(
+    served: ServedModel, ask: CompletionRequest, all_prompts: Sequence[Prompt], answer_id: str
+) -> list[GenerateRequest]:
+    """One per choice, prompt by prompt, at standard mode until the speed is known. Seeds count within a prompt, so that
+    each prompt's output is what it would be alone."""
+    n = ask.n or 1
+    return [
+        GenerateRequest(
+            id=f"{answer_id}-{nth * n + choice}",
+            prompt=prompt.ids,
+            max_tokens=_fitting_max_tokens(served, ask, prompt),
+            mode=ModeName.STANDARD,
+            sampling=sampling_params(ask, choice, served.info.vocab_size, ask.logprobs),
+            stop=stop_strings(ask),
+            ignore_eos=bool(ask.ignore_eos),
+            min_tokens=ask.min_tokens or 0,
+        )
+        for nth, prompt in enumerate(all_prompts)
+        for choice in range(n)
+    ]
+
+
+def _fitting_max_tokens(served: ServedModel, ask: CompletionRequest, prompt: Prompt) -> int:
+    """OpenAI's rule: prompt and max_tokens together must fit. Only the default shrinks to the room."""
+    room = check_room(served, prompt.ids, "prompt")
+    if ask.max_tokens is not None and ask.max_tokens > room:
+        message = (
+            f"'max_tokens' is too large: the prompt's {len(prompt.ids)} tokens leave room for {room} in the context of "
+            f"{served.info.context_length} tokens. Lower 'max_tokens'."
+        )
+        raise RequestError(400, message, param="max_tokens", code="invalid_value")
+    max_tokens = min(DEFAULT_MAX_TOKENS, room) if ask.max_tokens is None else ask.max_tokens
+    check_min_tokens(ask, max_tokens)
+    return max_tokens
+
+
+class CompletionDialect:
+    """echoes: the text to put before each choice's output."""
+
+    def __init__(
+        self, envelope: Envelope, ask: CompletionRequest, token_bytes: Sequence[bytes], speed: Speed, echoes: Sequence[str]
+    ) -> None:
+        self._envelope = envelope
+        self._mode = speed.mode
+        self._token_bytes = token_bytes
+        self._wants_logprobs = ask.logprobs is not None
+        self._echoes = echoes
+        self._logprobs: dict[int, CompletionLogprobs] = {}
+        include_usage = bool(ask.stream_options and ask.stream_options.include_usage)
+        describe = self._describe if self._wants_logprobs else None
+        self._chunks = ChunkWriter(envelope, "text_completion", '"text":', "", describe, include_usage)
+
+    def _describe(self, choice: int, logprobs: Sequence[TokenLogprob]) -> Json:
+        """Offsets go on where the choice's last piece ended."""
+        if choice not in self._logprobs:
+            self._logprobs[choice] = CompletionLogprobs(self._token_bytes, len(self._echoes[choice]))
+        return self._logprobs[choice].take(logprobs)
+
+    def begin(self, choice: int) -> bytes:
+        echo = self._echoes[choice]
+        return self._chunks.piece(choice, echo, ()) if echo else b""
+
+    def piece(self, choice: int, text: str, logprobs: Sequence[TokenLogprob]) -> bytes:
+        return self._chunks.piece(choice, text, logprobs)
+
+    def finish(self, choice: int, delta: Delta) -> bytes:
+        value = {"index": choice, "text": "", "logprobs": None, "finish_reason": delta.finish_reason}
+        return self._chunks.finish(value, self._mode, delta)
+
+    def usage(self, tally: Tally) -> bytes:
+        return self._chunks.usage(tally)
+
+    def whole(self, outputs: Sequence[Output], tally: Tally) -> Json:
+        choices = [self._choice(index, output) for index, output in enumerate(outputs)]
+        extra = {"usage": tally.usage(), "time_info": tally.time_info(), "headway": tally.headway()}
+        return {**self._envelope.fields("text_completion"), "choices": choices, **extra}
+
+    def _choice(self, index: int, output: Output) -> Json:
+        return {
+            "index": index,
+            "text": self._echoes[index] + "".join(output.text),
+            "logprobs": self._describe(index, output.logprobs) if self._wants_logprobs else None,
+            "finish_reason": output.finish_reason,
+        }

@@ -1,0 +1,136 @@
+"""The choices of one HTTP request, from submission to the last delta."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from enum import Enum
+from typing import Any
+
+from starlette.types import Receive
+
+from headway.errors import RequestError
+from headway.modes import ModeName
+from headway.runtime.api import Delta, GenerateRequest
+from headway.runtime.served import Generator
+from headway.runtime.stream import Stream
+from headway.server.drain import Drain
+from headway.server.metrics import Metrics
+from headway.server.modes import Speed
+
+
+class Ended(Enum):
+    FINISHED = "the work is done"
+    LEFT = "the client closed the connection"
+    ABORTED = "the server is shutting down"
+
+
+class Generation:
+    """make: builds the GenerateRequests for a speed (again, if the first one is refused and a downgrade is allowed).
+    metrics: told of each HTTP request that found no seat."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        drain: Drain,
+        speed: Speed,
+        make: Callable[[Speed], list[GenerateRequest]],
+        *,
+        downgrade: bool,
+        metrics: Metrics,
+    ) -> None:
+        self.speed = speed
+        self._generator = generator
+        self._drain = drain
+        self._make = make
+        self._downgrade = downgrade
+        self._metrics = metrics
+        self._streams: list[Stream] = []
+        self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+
+    def start(self) -> None:
+        """Submits all choices or none; then `speed` is the one served. Raises the generator's RequestError: 400, 429, 503."""
+        try:
+            try:
+                self._submit()
+            except RequestError as exc:
+                if exc.status != 429 or not self._may_downgrade():
+                    raise
+                self.speed = self.speed.downgraded()
+                self._submit()
+                self._metrics.on_downgraded()
+        except RequestError as exc:
+            if exc.status in (429, 503):
+                self._metrics.on_refused(self.speed.mode)
+            raise
+
+    def _may_downgrade(self) -> bool:
+        """An explicit pace is no word for a tier: served slower, it would be a broken promise."""
+        return self._downgrade and self.speed.mode is ModeName.FAST and self.speed.pace is None
+
+    def _submit(self) -> None:
+        try:
+            for request in self._make(self.speed):
+                self._streams.append(self._generator.submit(request))
+        except BaseException:
+            self.cancel()
+            self._streams.clear()
+            raise
+
+    async def deltas(self) -> AsyncGenerator[tuple[int, Delta], None]:
+        """(choice, delta) of all choices as they come, until each has had its last."""
+        if len(self._streams) == 1:
+            async for delta in self._streams[0]:
+                yield 0, delta
+            return
+        merged: asyncio.Queue[tuple[int, Delta]] = asyncio.Queue()
+        pumps = [asyncio.create_task(_pump(index, stream, merged)) for index, stream in enumerate(self._streams)]
+        try:
+            running = len(pumps)
+            while running:
+                index, delta = await merged.get()
+                yield index, delta
+                running -= delta.finish_reason is not None
+        finally:
+            for pump in pumps:
+                pump.cancel()
+
+    async def attend(self, receive: Receive, work: Coroutine[Any, Any, None]) -> Ended:
+        """Does `work` until it is done, the client leaves or the server must end; then nothing of the request goes on running.
+        An exception of `work` passes through."""
+        task = asyncio.ensure_future(work)
+        watch = asyncio.ensure_future(self._watch(receive))
+        try:
+            with self._drain.generation(self):
+                await asyncio.wait((task, self._ended), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                return self._ended.result()
+            task.result()
+            return Ended.FINISHED
+        finally:
+            self.cancel()
+            watch.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._end(Ended.LEFT)
+
+    def abort(self) -> None:
+        self._end(Ended.ABORTED)
+
+    def _end(self, how: Ended) -> None:
+        if not self._ended.done():
+            self._ended.set_result(how)
+
+    def cancel(self) -> None:
+        for stream in self._streams:
+            stream.cancel()
+
+
+async def _pump(index: int, stream: Stream, merged: asyncio.Queue[tuple[int, Delta]]) -> None:
+    async for delta in stream:
+        merged.put_nowait((index, delta))

@@ -1,0 +1,146 @@
+"""Prometheus metrics. The engine loop calls `on_step` and `on_finish` from its own thread; both cost microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from headway.modes import ModeName, Modes
+from headway.runtime.api import Timing, Usage
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+PER_TOKEN = (0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1.0)
+TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
+OUTCOMES = ("stop", "length", "error", "cancelled", "refused")
+
+
+class Metrics:
+    """All metrics of one served model, in a registry of their own."""
+
+    def __init__(self, modes: Modes) -> None:
+        self.registry = CollectorRegistry()
+        self._load: Callable[[], Mapping[str, int]] = dict
+        names = [str(mode) for mode in ModeName]
+        registry = self.registry
+
+        def per_mode(name: str, text: str, buckets: tuple[float, ...]) -> dict[str, Histogram]:
+            metric = Histogram(name, text, ["mode"], buckets=buckets, registry=registry)
+            return {mode: metric.labels(mode) for mode in names}
+
+        def counts(name: str, text: str) -> dict[str, Counter]:
+            metric = Counter(name, text, ["mode"], registry=registry)
+            return {mode: metric.labels(mode) for mode in names}
+
+        self._ttft = per_mode("headway_ttft_seconds", "Arrival to first token.", SECONDS)
+        self._tpot = per_mode("headway_tpot_seconds", "Mean time per token after the first, per request.", PER_TOKEN)
+        self._queue = per_mode("headway_queue_seconds", "Arrival to first computation.", SECONDS)
+        self._engine_seconds = counts("headway_engine_seconds", "Device seconds charged to requests.")
+        self._due = counts("headway_tokens_due", "Tokens after the first of each request: those with a deadline.")
+        self._on_time = counts("headway_tokens_on_time", "Tokens delivered by their deadline.")
+        requests = Counter("headway_requests", "Requests by how they ended.", ["mode", "outcome"], registry=registry)
+        self._requests = {(mode, outcome): requests.labels(mode, outcome) for mode in names for outcome in OUTCOMES}
+        self._downgrades = Counter("headway_downgrades", "Fast requests served at standard.", registry=registry)
+        tokens = Counter("headway_tokens", "Tokens; cached ones are part of prompt.", ["mode", "kind"], registry=registry)
+        self._tokens = {(mode, kind): tokens.labels(mode, kind) for mode in names for kind in ("prompt", "cached", "output")}
+        self._step = Histogram("headway_step_seconds", "One forward pass.", buckets=PER_TOKEN, registry=registry)
+        self._step_tokens = Histogram("headway_step_tokens", "Tokens computed in a step.", buckets=TOKENS, registry=registry)
+        self._step_rows = counts("headway_step_rows", "Rows that rode in steps, summed over steps.")
+        self._busy = Counter("headway_engine_busy_seconds", "Seconds in which the device computed.", registry=registry)
+        self._error = Histogram(
+            "headway_cost_model_error_ratio",
+            "|predicted - measured| / measured, per step.",
+            buckets=RATIOS,
+            registry=registry,
+        )
+        registry.register(_Gauges(modes, self))
+        ProcessCollector(registry=registry)
+
+    def watch(self, load: Callable[[], Mapping[str, int]]) -> None:
+        """Where the gauges come from at scrape time: `Generator.load`."""
+        self._load = load
+
+    def load(self) -> Mapping[str, int]:
+        return self._load()
+
+    def attainment(self, mode: str) -> float:
+        """Over all tokens so far; 1 before the first."""
+        due = _value(self._due[mode])
+        return _value(self._on_time[mode]) / due if due else 1.0
+
+    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, predicted: float) -> None:
+        """After each step. seconds: measured; predicted: by the cost model, 0 if it had no opinion."""
+        self._step.observe(seconds)
+        self._busy.inc(seconds)
+        self._step_tokens.observe(tokens)
+        for mode, rows in rows_by_mode.items():
+            self._step_rows[mode].inc(rows)
+        if predicted > 0 and seconds > 0:
+            self._error.observe(abs(predicted - seconds) / seconds)
+
+    def on_finish(self, mode: str, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None:
+        """When a request leaves the loop. outcome: its finish_reason; ttft: seconds, None if it got no token."""
+        self._requests[mode, outcome].inc()
+        self._tokens[mode, "prompt"].inc(usage.prompt_tokens)
+        self._tokens[mode, "cached"].inc(usage.cached_tokens)
+        self._tokens[mode, "output"].inc(usage.completion_tokens)
+        self._engine_seconds[mode].inc(usage.engine_seconds)
+        self._queue[mode].observe(timing.queue)
+        if ttft is not None:
+            self._ttft[mode].observe(ttft)
+        due = usage.completion_tokens - 1
+        if due > 0:
+            self._tpot[mode].observe(timing.completion / due)
+            self._due[mode].inc(due)
+            self._on_time[mode].inc(usage.attainment * due)
+
+    def on_refused(self, mode: str) -> None:
+        """A request that found no seat. mode: the last one tried."""
+        self._requests[mode, "refused"].inc()
+
+    def on_downgraded(self) -> None:
+        """A fast request that found no seat and was served at standard; it is counted there too."""
+        self._downgrades.inc()
+
+    def render(self) -> bytes:
+        """The text format that Prometheus scrapes."""
+        return generate_latest(self.registry)
+
+
+class _Gauges(Collector):
+    """What is true at this moment, asked for only when somebody looks."""
+
+    def __init__(self, modes: Modes, metrics: Metrics) -> None:
+        self._modes = modes
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        load = self._metrics.load()
+        rows = GaugeMetricFamily("headway_rows", "Requests being served.", labels=["mode"])
+        waiting = GaugeMetricFamily("headway_waiting", "Requests in the queue.", labels=["mode"])
+        attainment = GaugeMetricFamily("headway_attainment", "Share of tokens delivered on time.", labels=["mode"])
+        pace = GaugeMetricFamily("headway_pace", "Tokens per second promised to each request.", labels=["mode"])
+        for name in ModeName:
+            rows.add_metric([name], load.get(f"running_{name}", 0))
+            waiting.add_metric([name], load.get(f"waiting_{name}", 0))
+            attainment.add_metric([name], self._metrics.attainment(name))
+            pace.add_metric([name], self._modes[name].pace)
+        blocks = GaugeMetricFamily("headway_kv_blocks", "KV cache blocks.", labels=["state"])
+        for key, value in load.items():
+            if key.startswith("blocks_"):
+                blocks.add_metric([key.removeprefix("blocks_")], value)
+        evicted = CounterMetricFamily("headway_evictions", "Rows that had to give their blocks back and start again.")
+        evicted.add_metric([], load.get("evicted", 0))
+        yield from (rows, waiting, attainment, pace, blocks, evicted)
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())
+
+
+def _value(counter: Counter) -> float:
+    samples = (sample for metric in counter.collect() for sample in metric.samples)
+    return next(float(sample.value) for sample in samples if sample.name.endswith("_total"))

@@ -1,0 +1,95 @@
+"""The OpenAI dialect's words for speed (a model id, `service_tier`, a header) become a mode and a pace.
+
+Rules, first match counts:
+- the alias `MODEL-fast` asks for fast, whatever `service_tier` says: it is the more deliberate of the two, since many
+  clients always send `service_tier: "auto"`;
+- `service_tier` priority and fast ask for fast; auto, default, flex and scale ask for standard;
+- the header `x-slo-tpot-ms` sets the pace; a request that didn't ask for fast becomes fast if that pace is above standard's.
+
+The answer's `service_tier` is the word that was asked for fast (priority if none was), and "default" for standard.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from headway.errors import RequestError
+from headway.modes import ModeName, Modes
+from headway.server.body import show
+
+STANDARD_WORDS = ("auto", "default", "flex", "scale")
+FAST_WORDS = ("priority", "fast")
+FAST_SUFFIX = "-fast"
+PACE_HEADER = "x-slo-tpot-ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """mode and explicit pace (tokens/s; None = the mode's), and `tier`, the word that the answer echoes."""
+
+    mode: ModeName
+    pace: float | None
+    tier: str
+
+    def downgraded(self) -> Speed:
+        return replace(self, mode=ModeName.STANDARD, pace=None, tier="default")
+
+
+def resolve_speed(model_id: str, modes: Modes, *, model: str, tier: str | None, tpot_ms: str | None) -> Speed:
+    """`model`, `tier` and `tpot_ms` as the client sent them. Raises RequestError 404 for an unknown model, 400 for an unknown
+    tier or a pace that is not on offer."""
+    alias = is_alias(model_id, model)
+    wants_fast = _reads_as_fast(tier) or alias
+    pace = _explicit_pace(tpot_ms, modes) if tpot_ms is not None else None
+    if pace is not None and pace > modes.standard.pace:
+        wants_fast = True
+    if not wants_fast:
+        return Speed(ModeName.STANDARD, pace, "default")
+    word = tier if tier is not None and tier in FAST_WORDS else "priority"
+    return Speed(ModeName.FAST, pace, word)
+
+
+def is_alias(model_id: str, model: str) -> bool:
+    """True for the fast alias of `model_id`, False for the id itself. Raises RequestError 404 for anything else."""
+    if model == model_id:
+        return False
+    if model == model_id + FAST_SUFFIX:
+        return True
+    raise RequestError(
+        404,
+        f"The model {show(model)} does not exist. Available: {model_id}, {model_id}{FAST_SUFFIX}.",
+        code="model_not_found",
+        param="model",
+    )
+
+
+def _reads_as_fast(tier: str | None) -> bool:
+    if tier is None or tier in STANDARD_WORDS:
+        return False
+    if tier in FAST_WORDS:
+        return True
+    words = ", ".join((*STANDARD_WORDS, *FAST_WORDS))
+    problem = "is not available here" if tier == "ultrafast" else "is unknown"
+    raise RequestError(400, f"'service_tier' {show(tier)} {problem}; it must be one of {words}.", param="service_tier")
+
+
+def _explicit_pace(tpot_ms: str, modes: Modes) -> float:
+    """1000 / milliseconds per token, in tokens per second."""
+    try:
+        milliseconds = float(tpot_ms)
+    except ValueError:
+        milliseconds = math.nan
+    if not (milliseconds > 0 and math.isfinite(milliseconds)):
+        raise RequestError(
+            400, f"The header {PACE_HEADER} must be a number of milliseconds above 0, not {show(tpot_ms)}.", param=PACE_HEADER
+        )
+    pace = 1000 / milliseconds
+    if pace > modes.fast.pace:
+        raise RequestError(
+            400,
+            f"{PACE_HEADER} {show(tpot_ms)} asks for {pace:.4g} tokens/s; the most this server promises is "
+            f"{modes.fast.pace:.4g} tokens/s ({1000 / modes.fast.pace:.4g} ms per token).",
+            param=PACE_HEADER,
+        )
+    return pace

@@ -1,0 +1,66 @@
+"""Request fields to SamplingParams and limits: the checks that a type alone can't make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway.errors import RequestError
+from headway.sampling.params import SamplingParams
+from headway.server.body import show
+from headway.server.schemas import MAX_SEED, GenerationBody
+
+
+def sampling_params(ask: GenerationBody, choice: int, vocab_size: int, logprobs: int | None) -> SamplingParams:
+    """For the choice-th of the n choices of a prompt."""
+    return SamplingParams(
+        temperature=1.0 if ask.temperature is None else ask.temperature,
+        top_p=1.0 if ask.top_p is None else ask.top_p,
+        top_k=max(ask.top_k or 0, 0),
+        min_p=ask.min_p or 0.0,
+        seed=None if ask.seed is None else _nth_seed(ask.seed, choice),
+        presence_penalty=ask.presence_penalty or 0.0,
+        frequency_penalty=ask.frequency_penalty or 0.0,
+        repetition_penalty=1.0 if ask.repetition_penalty is None else ask.repetition_penalty,
+        logit_bias=_logit_bias(ask.logit_bias or {}, vocab_size),
+        logprobs=logprobs,
+    )
+
+
+def _nth_seed(seed: int, choice: int) -> int:
+    """seed + choice, beginning again at 0 after the largest seed."""
+    return seed + choice if seed + choice <= MAX_SEED else seed + choice - MAX_SEED - 1
+
+
+def _logit_bias(bias: dict[str, float], vocab_size: int) -> dict[int, float]:
+    ids = {}
+    for key, value in bias.items():
+        if not (key.isascii() and key.isdigit() and len(key) < 10 and int(key) < vocab_size):
+            message = f"'logit_bias' has the key {show(key)}; keys must be token ids from 0 to {vocab_size - 1}."
+            raise RequestError(400, message, param="logit_bias")
+        ids[int(key)] = value
+    return ids
+
+
+def stop_strings(ask: GenerationBody) -> tuple[str, ...]:
+    """Refuses the empty string, which every output would begin with."""
+    if ask.stop == "":
+        raise RequestError(400, "'stop' must not be an empty string.", param="stop")
+    return (ask.stop,) if isinstance(ask.stop, str) else tuple(ask.stop or ())
+
+
+def check_stream_options(ask: GenerationBody) -> None:
+    if ask.stream_options is not None and not ask.stream:
+        raise RequestError(400, "'stream_options' is only allowed when 'stream' is true.", param="stream_options")
+
+
+def check_min_tokens(ask: GenerationBody, max_tokens: int) -> None:
+    if (ask.min_tokens or 0) > max_tokens:
+        message = f"'min_tokens' is {show(ask.min_tokens)}, more than the {max_tokens} tokens that the output may have."
+        raise RequestError(400, message, param="min_tokens")
+
+
+def check_token_ids(ids: Sequence[int], vocab_size: int, path: str) -> None:
+    wrong = next((token for token in ids if not 0 <= token < vocab_size), None)
+    if wrong is not None:
+        message = f"'{path}' holds {show(wrong)}; token ids go from 0 to {vocab_size - 1}."
+        raise RequestError(400, message, param="prompt")

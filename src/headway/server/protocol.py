@@ -1,0 +1,63 @@
+"""uvicorn's HTTP protocol, with a limit on headers and error bodies in JSON."""
+
+from __future__ import annotations
+
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from headway.errors import RequestError
+from headway.server.errors import error_bytes, error_response
+
+MAX_HEAD_BYTES = 65_536
+"""Request line and headers together."""
+
+TOO_LARGE = RequestError(431, f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
+
+
+class Protocol(HttpToolsProtocol):
+    """The parser sets no limit of its own and keeps an unfinished header in memory for as long as it grows."""
+
+    _head_bytes = 0
+    _in_head = False
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._in_head:
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(TOO_LARGE, b"HTTP/1.1 431 Request Header Fields Too Large")
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size <= MAX_HEAD_BYTES:
+            super().on_headers_complete()
+            return
+        app, self.app = self.app, _too_large
+        super().on_headers_complete()
+        self.app = app
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(RequestError(400, "This is not a valid HTTP/1.1 request."), b"HTTP/1.1 400 Bad Request")
+
+    def _refuse(self, error: RequestError, status_line: bytes) -> None:
+        """Ends the connection; where one request ends and the next begins is no longer known."""
+        body = error_bytes(error)
+        head = [
+            status_line,
+            b"content-type: application/json",
+            b"content-length: %d" % len(body),
+            b"connection: close",
+        ]
+        self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + body)
+        self.transport.close()
+
+
+async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
+    await error_response(TOO_LARGE, {"connection": "close"})(scope, receive, send)

@@ -1,0 +1,46 @@
+"""The benchmarks that need no model run, and write what they promise."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def run_benchmark(name: str, *arguments: str, results: Path) -> dict[str, object]:
+    """Run a benchmark in a copy of its folder, so that a test never overwrites real results."""
+    for script in BENCHMARKS.glob("*.py"):
+        (results / script.name).write_text(script.read_text(encoding="utf-8"), encoding="utf-8")
+    command = [sys.executable, str(results / f"{name}.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, object] = json.loads((results / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    return report
+
+
+def test_compose_reports_its_calls(tmp_path: Path) -> None:
+    report = run_benchmark("compose", "--requests", "16", "--fast", "2", "--steps", "20", results=tmp_path)
+    assert report["calls"].keys() == {"compose", "plan", "complete"}  # type: ignore[attr-defined]
+    assert report["machine"]
+    assert report["versions"]
+    assert report["command"] == "python benchmarks/compose.py --requests 16 --fast 2 --steps 20"
+
+
+def test_sampling_reports_every_kind(tmp_path: Path) -> None:
+    report = run_benchmark("sampling", "--rows", "8", "--vocabulary", "1000", "--repeats", "2", results=tmp_path)
+    kinds = report["kinds"]
+    assert {"greedy", "temperature", "top_p", "top_k", "min_p", "penalties", "mixed"} <= kinds.keys()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["peers", "overhead"])
+def test_the_others_explain_themselves(name: str) -> None:
+    command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "How to read it" in done.stdout

@@ -1,0 +1,48 @@
+"""The scripted server as a process of its own, for what needs sockets and signals. Its arguments are a Script and
+ServerSettings as JSON, and the number of seats."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cases.client import Client
+
+TESTS = Path(__file__).parents[1]
+
+
+@contextmanager
+def live(script: Mapping[str, Any], seats: int = 1000, **settings: Any) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+    """A running scripted server, which refuses with a 429 what finds no seat, and its client."""
+    command = [sys.executable, "-m", "server.live", json.dumps(script), json.dumps(settings), str(seats)]
+    process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process, Client(process.stdout.readline().strip(), "m")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def main() -> None:
+    from headway.config import ServerSettings
+    from headway.errors import RequestError
+    from headway.server.lifecycle import bind, run_server
+    from server.scripted import Script, World
+
+    settings = ServerSettings(**{"port": 0, **json.loads(sys.argv[2])})
+    world = World(Script(**json.loads(sys.argv[1])), settings=settings, context=100_000)
+    generator, seats = world.generator, int(sys.argv[3])
+    full = RequestError(429, "all seats are taken", retry_after=0.2)
+    generator.refuse = lambda request: full if len(generator.running) >= seats else None
+    run_server(world.app, bind(settings.host, 0), lambda url: print(url, flush=True))
+    print("ended", flush=True)
+
+
+if __name__ == "__main__":
+    main()

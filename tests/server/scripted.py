@@ -1,0 +1,135 @@
+"""A Generator that plays scripts instead of running a model, and a small world around it for the server's unit tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway.config import ServerSettings
+from headway.engines.base import EngineInfo
+from headway.errors import RequestError
+from headway.modes import Mode, ModeName, Modes
+from headway.runtime.api import Delta, GenerateRequest, Timing, TokenLogprob, Usage
+from headway.runtime.served import ServedModel
+from headway.runtime.stream import Stream
+from headway.server.app import create_app
+from headway.server.metrics import Metrics
+from headway.text.stream import TextStream
+
+MODES = Modes(
+    standard=Mode(ModeName.STANDARD, pace=20.0, max_rows=8, max_waiting=8, ttft_target=5.0),
+    fast=Mode(ModeName.FAST, pace=50.0, max_rows=2, max_waiting=2, ttft_target=1.0),
+)
+TIMING = Timing(queue=0.25, prompt=0.5, completion=1.0, total=1.75)
+
+
+class ByteTokenizer:
+    """One token per byte, an end token, and a few that are words or halves of a character."""
+
+    token_bytes = [bytes([byte]) for byte in range(256)] + [b"", b"Hello", b" world", b"DEF", b"\xf0\x9f", b"\xab\xa0"]
+    vocab_size = len(token_bytes)
+    eos_ids = frozenset({256})
+    max_token_bytes = 6
+    start_of_document = 256
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+
+class PlainTemplate:
+    """`<role>content` for each message, then the tools."""
+
+    def render(self, messages: Sequence[dict[str, Any]], *, tools: Sequence[dict[str, Any]] | None = None) -> str:
+        if any(isinstance(message.get("content"), list) for message in messages):
+            raise RequestError(400, "lists are for the real template", param="messages")
+        turns = "".join(f"<{message['role']}>{message.get('content') or ''}" for message in messages)
+        return turns + "".join(tool["function"]["name"] for tool in tools or ())
+
+
+@dataclass
+class Script:
+    """tokens: played `times` over, one per delta, as the engine loop would, until max_tokens. pause: seconds before each.
+    end: instead of "length", what the last delta says; hang: after the tokens nothing more comes until cancelled."""
+
+    tokens: Sequence[int] = tuple(b"scripted")
+    times: int = 1
+    pause: float = 0.0
+    end: str | None = None
+    error: str | None = None
+    hang: bool = False
+
+
+@dataclass
+class ScriptedGenerator:
+    """scripts: by turns for the requests that come; refuse: raises for a request, or not."""
+
+    scripts: list[Script] = field(default_factory=lambda: [Script()])
+    refuse: Callable[[GenerateRequest], RequestError | None] = lambda request: None
+    alive: bool = True
+    requests: list[GenerateRequest] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    def submit(self, request: GenerateRequest) -> Stream:
+        if error := self.refuse(request):
+            raise error
+        stream = Stream(request.id, self._cancel)
+        script = self.scripts[len(self.requests) % len(self.scripts)]
+        self.requests.append(request)
+        self.running[request.id] = asyncio.get_running_loop().create_task(self._play(request, stream, script))
+        return stream
+
+    def _cancel(self, request_id: str) -> None:
+        task = self.running.pop(request_id, None)
+        if task is not None:
+            self.cancelled.append(request_id)
+            task.cancel()
+
+    def load(self) -> dict[str, int]:
+        return {"running_standard": len(self.running), "waiting_fast": 3, "blocks_free": 7, "blocks_used": 1}
+
+    async def _play(self, request: GenerateRequest, stream: Stream, script: Script) -> None:
+        text = TextStream(ByteTokenizer.token_bytes, request.stop)
+        tokens = (list(script.tokens) * script.times)[: request.max_tokens]
+        for number, token in enumerate(tokens, 1):
+            await asyncio.sleep(script.pause)
+            shown = text.push(token)
+            logprobs = () if request.sampling.logprobs is None else (_logprob(token, request.sampling.logprobs),)
+            last = number == len(tokens) and not script.hang
+            if text.stopped is None and not last:
+                stream.push(Delta(shown, 1, logprobs))
+                continue
+            reason = (
+                "stop" if text.stopped is not None else script.end or ("length" if number == request.max_tokens else "stop")
+            )
+            shown += text.flush()
+            self.running.pop(request.id, None)
+            stream.push(
+                Delta(shown, 1, logprobs, reason, text.stopped, script.error, usage(request, number), TIMING)  # type: ignore[arg-type]
+            )
+            return
+        await asyncio.Event().wait()
+
+
+def usage(request: GenerateRequest, completion_tokens: int) -> Usage:
+    pace = request.pace or MODES[request.mode].pace
+    return Usage(len(request.prompt), completion_tokens, 2, engine_seconds=0.125, attainment=0.5, pace=pace)
+
+
+def _logprob(token: int, top: int) -> TokenLogprob:
+    return TokenLogprob(token, -0.5, tuple(((token + other) % ByteTokenizer.vocab_size, -0.5 - other) for other in range(top)))
+
+
+class World:
+    """An application over a scripted generator."""
+
+    def __init__(
+        self, *scripts: Script, settings: ServerSettings | None = None, context: int = 64, downgrade: bool = True
+    ) -> None:
+        self.generator = ScriptedGenerator(list(scripts) or [Script()])
+        info = EngineInfo(ByteTokenizer.vocab_size, context, 32, 8, 1, 1, exact=True, description="scripted")
+        self.served = ServedModel("m", 1, ByteTokenizer(), PlainTemplate(), MODES, info, self.generator)  # type: ignore[arg-type]
+        self.metrics = Metrics(MODES)
+        self.app = create_app(self.served, settings or ServerSettings(), self.metrics, downgrade=downgrade)

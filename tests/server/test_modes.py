@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from headway.errors import RequestError
+from headway.modes import ModeName
+from headway.server.modes import Speed, resolve_speed
+
+from .scripted import MODES
+
+STANDARD, FAST = ModeName.STANDARD, ModeName.FAST
+
+
+def resolve(model: str = "m", tier: str | None = None, tpot_ms: str | None = None) -> Speed:
+    return resolve_speed("m", MODES, model=model, tier=tier, tpot_ms=tpot_ms)
+
+
+@pytest.mark.parametrize("tier", [None, "auto", "default", "flex", "scale"])
+def test_standard_words_mean_standard(tier: str | None) -> None:
+    assert resolve(tier=tier) == Speed(STANDARD, None, "default")
+
+
+@pytest.mark.parametrize("tier", ["priority", "fast"])
+def test_fast_words_mean_fast_and_are_echoed(tier: str) -> None:
+    assert resolve(tier=tier) == Speed(FAST, None, tier)
+    assert resolve("m-fast", tier) == Speed(FAST, None, tier)
+
+
+@pytest.mark.parametrize("tier", [None, "auto", "default", "flex", "scale"])
+def test_the_alias_wins_over_a_standard_word(tier: str | None) -> None:
+    assert resolve("m-fast", tier) == Speed(FAST, None, "priority")
+
+
+@pytest.mark.parametrize("tier", ["ultrafast", "slow", "", "FAST", " fast"])
+def test_other_words_are_refused_with_the_list(tier: str) -> None:
+    with pytest.raises(RequestError, match="auto, default, flex, scale, priority, fast") as caught:
+        resolve(tier=tier)
+    assert (caught.value.status, caught.value.param) == (400, "service_tier")
+    assert ("not available here" in caught.value.message) == (tier == "ultrafast")
+
+
+@pytest.mark.parametrize("model", ["x", "", "m-FAST", "m-fast-fast", "-fast", "M"])
+def test_an_unknown_model_is_not_found(model: str) -> None:
+    with pytest.raises(RequestError, match="Available: m, m-fast") as caught:
+        resolve(model)
+    assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")
+
+
+@pytest.mark.parametrize(
+    ("tpot_ms", "mode", "pace"),
+    [("100", STANDARD, 10.0), ("50", STANDARD, 20.0), ("49", FAST, 1000 / 49), ("20", FAST, 50.0), ("1e3", STANDARD, 1.0)],
+)
+def test_a_pace_picks_the_mode_that_can_keep_it(tpot_ms: str, mode: ModeName, pace: float) -> None:
+    speed = resolve(tpot_ms=tpot_ms)
+    assert (speed.mode, speed.pace) == (mode, pytest.approx(pace))
+    assert speed.tier == ("priority" if mode is FAST else "default")
+
+
+def test_a_slow_pace_does_not_take_fast_away_from_who_asked_for_it() -> None:
+    assert resolve(tier="fast", tpot_ms="100") == Speed(FAST, 10.0, "fast")
+
+
+def test_more_than_the_fastest_pace_is_refused_with_the_most_there_is() -> None:
+    with pytest.raises(RequestError, match=r"the most this server promises is 50 tokens/s \(20 ms per token\)") as caught:
+        resolve(tpot_ms="19.9")
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize("tpot_ms", ["", "x", "0", "-5", "nan", "inf", "1e-400", "5,0"])
+def test_a_pace_that_is_no_positive_number_is_refused(tpot_ms: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        resolve(tpot_ms=tpot_ms)
+    assert caught.value.param == "x-slo-tpot-ms"

@@ -1,0 +1,179 @@
+"""Everything that doesn't generate: models, health, metrics, OpenAPI, CORS, unknown paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+from headway.config import ServerSettings
+from headway.modes import ModeName
+from headway.runtime.api import Timing, Usage
+from headway.server.metrics import Metrics
+from headway.server.responses import ErrorBody, ModelCard, ModelList
+
+from .scripted import MODES, World
+
+ORIGIN = "http://localhost:3000"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def client(world: World) -> TestClient:
+    return TestClient(world.app)
+
+
+def test_models_list_the_model_and_its_alias(client: TestClient) -> None:
+    models = ModelList.model_validate(client.get("/v1/models").json()).data
+    assert [card.id for card in models] == ["m", "m-fast"]
+    assert models[0].pace == {"standard": 20.0, "fast": 50.0} and models[0].max_model_len == 64
+    for card in models:
+        assert ModelCard.model_validate(client.get(f"/v1/models/{card.id}").json()) == card
+
+
+@pytest.mark.parametrize("model", ["x", "a/b", "m/", "%F0%9F%AB%A0", "%FF", "m%20"])
+def test_an_unknown_model_is_not_found(client: TestClient, model: str) -> None:
+    response = client.get(f"/v1/models/{model}")
+    assert response.status_code == 404 and response.json()["error"]["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize("path", ["/nope", "/v1", "/v1/chat", "/v1/models/", "/docs", "/redoc", "/v1/chat/completions/"])
+def test_an_unknown_path_is_not_found(client: TestClient, path: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 404
+    ErrorBody.model_validate(response.json())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", "/v1/chat/completions", "POST"),
+        ("PUT", "/v1/completions", "POST"),
+        ("POST", "/health", "GET"),
+        ("DELETE", "/v1/models/m", "GET"),
+    ],
+)
+def test_a_wrong_method_says_the_right_one(client: TestClient, method: str, path: str, allow: str) -> None:
+    response = client.request(method, path)
+    assert response.status_code == 405 and response.headers["allow"] == allow
+    ErrorBody.model_validate(response.json())
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/v1/models", "/v1/models/m"])
+def test_head_is_get_without_a_body(client: TestClient, path: str) -> None:
+    head = client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert client.get(path).status_code == 200
+
+
+def test_health_tells_draining_and_a_dead_engine(world: World, client: TestClient) -> None:
+    assert client.get("/health").json() == {"status": "ok"}
+    world.app.state.drain.begin()
+    assert (client.get("/health").status_code, client.get("/health").json()) == (503, {"status": "draining"})
+    refused = client.post("/v1/chat/completions", json={})
+    assert refused.status_code == 503 and refused.headers["connection"] == "close"
+    world.generator.alive = False
+    assert (client.get("/health").status_code, client.get("/health").json()) == (503, {"status": "failed"})
+    assert client.get("/metrics").status_code == 200
+
+
+def test_metrics_count_what_they_are_told() -> None:
+    metrics = Metrics(MODES)
+    metrics.watch(lambda: {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9})
+    metrics.on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.025)
+    usage = Usage(100, 11, 64, engine_seconds=0.5, attainment=0.9, pace=50.0)
+    metrics.on_finish(ModeName.FAST, "stop", usage, Timing(0.1, 0.2, 1.0, 1.3), 0.3)
+    metrics.on_finish(ModeName.STANDARD, "cancelled", Usage(5, 0, 0, 0.0, 1.0, 20.0), Timing(0, 0, 0, 0), None)
+    metrics.on_refused("standard")
+    lines = metrics.render().decode().splitlines()
+    for line in (
+        'headway_requests_total{mode="fast",outcome="stop"} 1.0',
+        'headway_requests_total{mode="standard",outcome="cancelled"} 1.0',
+        'headway_requests_total{mode="standard",outcome="refused"} 1.0',
+        'headway_tokens_total{kind="prompt",mode="fast"} 100.0',
+        'headway_tokens_total{kind="cached",mode="fast"} 64.0',
+        'headway_tokens_total{kind="output",mode="fast"} 11.0',
+        'headway_engine_seconds_total{mode="fast"} 0.5',
+        "headway_engine_busy_seconds_total 0.02",
+        "headway_step_seconds_count 1.0",
+        'headway_step_rows_total{mode="standard"} 3.0',
+        'headway_ttft_seconds_count{mode="fast"} 1.0',
+        'headway_ttft_seconds_count{mode="standard"} 0.0',
+        'headway_tpot_seconds_sum{mode="fast"} 0.1',
+        'headway_tokens_due_total{mode="fast"} 10.0',
+        'headway_tokens_on_time_total{mode="fast"} 9.0',
+        'headway_attainment{mode="fast"} 0.9',
+        'headway_attainment{mode="standard"} 1.0',
+        'headway_rows{mode="fast"} 2.0',
+        'headway_rows{mode="standard"} 0.0',
+        'headway_waiting{mode="standard"} 5.0',
+        'headway_kv_blocks{state="free"} 9.0',
+        'headway_pace{mode="fast"} 50.0',
+        'headway_cost_model_error_ratio_bucket{le="0.3"} 1.0',
+    ):
+        assert line in lines, line
+
+
+def test_openapi_describes_requests_and_answers(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    for path, asked, answered in (
+        ("/v1/chat/completions", "ChatRequest", "ChatCompletion"),
+        ("/v1/completions", "CompletionRequest", "Completion"),
+    ):
+        post = document["paths"][path]["post"]
+        assert post["requestBody"]["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{asked}"}
+        ok = post["responses"]["200"]["content"]["application/json"]["schema"]
+        assert ok == {"$ref": f"#/components/schemas/{answered}"}
+        assert {"400", "404", "413", "429", "503"} <= set(post["responses"])
+        assert all("description" in field for field in schemas[asked]["properties"].values())
+    validator = jsonschema.Draft202012Validator(
+        {"$ref": "#/components/schemas/ChatRequest", "components": document["components"]}
+    )
+    good = {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}], "max_tokens": None}
+    assert validator.is_valid(good)
+    assert not validator.is_valid({**good, "temperature": 3})
+
+
+def preflight(client: TestClient) -> Any:
+    asked = "authorization,content-type,x-api-key,anthropic-version"
+    headers = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
+    return client.options("/v1/chat/completions", headers=headers)
+
+
+def test_browsers_are_not_served_unless_configured(client: TestClient) -> None:
+    assert preflight(client).status_code == 405
+    for response in (client.get("/v1/models", headers={"Origin": ORIGIN}), preflight(client)):
+        assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("origins", [(ORIGIN,), ("*",)])
+def test_configured_origins_can_read_answers_and_errors(origins: tuple[str, ...]) -> None:
+    world = World(settings=ServerSettings(cors_origins=origins))
+    client = TestClient(world.app)
+    allowed = preflight(client)
+    assert allowed.status_code == 200
+    for name in ("authorization", "content-type", "x-api-key", "anthropic-version"):
+        assert name in allowed.headers["access-control-allow-headers"]
+    allowed_origin = "*" if origins == ("*",) else ORIGIN
+    assert allowed.headers["access-control-allow-origin"] == allowed_origin
+    world.generator.refuse = lambda request: (_ for _ in ()).throw(ZeroDivisionError)  # type: ignore[assignment]
+    good = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    seen = []
+    for path, body in (("/v1/chat/completions", {}), ("/nope", {}), ("/v1/models", {}), ("/v1/chat/completions", good)):
+        response = client.post(path, json=body, headers={"Origin": ORIGIN})
+        seen.append(response.status_code)
+        assert response.headers["access-control-allow-origin"] == allowed_origin
+    assert seen == [400, 404, 405, 500]
+
+
+def test_other_origins_get_nothing() -> None:
+    client = TestClient(World(settings=ServerSettings(cors_origins=("https://example.org",))).app)
+    assert "access-control-allow-origin" not in client.get("/v1/models", headers={"Origin": ORIGIN}).headers
+    assert "access-control-allow-origin" not in preflight(client).headers
