@@ -80,7 +80,7 @@ def simulate(requests: int, fast: int, steps: int) -> dict[str, list[float]]:
             raise RuntimeError("the scheduler had nothing to do")
         seconds = step.predicted * randomness.uniform(0.95, 1.1)
         now += seconds
-        tokens = [randomness.randrange(VOCABULARY) for _ in range(step.num_samples)]
+        tokens = [[randomness.randrange(VOCABULARY)] for row in step.rows if row.samples]
         begun = time.perf_counter()
         received = scheduler.complete(step, tokens, now, seconds)
         complete_seconds = time.perf_counter() - begun

@@ -93,7 +93,7 @@ def test_every_key_of_the_example_has_words_before_it() -> None:
         ("[engine]\nthreads = 0\n", ["engine.threads", "0"]),
         ("[modes.standard]\npace = nan\n", ["modes.standard.pace", "nan", "finite"]),
         ("[modes.fast]\nspeedup = 0.5\n", ["modes.fast.speedup", "0.5"]),
-        ("[scheduler]\nmax_rows = 1\n", ["scheduler", "fast_rows is 2", "max_rows, 1"]),
+        ("[scheduler]\nmax_rows = 0\n", ["scheduler.max_rows", "0"]),
         ('[model]\nid = "смол"\n', ["model.id", "смол"]),
         ("[server]\nport = \n", ["line 2"]),
         ("[server]\nport = 1\nport = 2\n", ["line 3"]),

@@ -7,9 +7,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from headway.errors import UsageError
@@ -72,20 +72,16 @@ class EngineSettings(_Section):
 
 
 class SchedulerSettings(_Section):
-    """max_rows: requests in one step. max_step_tokens: tokens in one step. fast_rows: seats for the fast mode.
-    margin: share of a pace kept in reserve. efficiency_floor: least share of the best tokens/s that a step may have."""
+    """max_rows: seats of the standard mode. max_step_tokens: tokens in one step. fast_rows: seats of the fast mode.
+    margin: share of a pace kept in reserve. efficiency_floor: least share of the best tokens/s that a step may have.
+    speculation: guess tokens ahead from a request's own text, where that pays; the text stays the same."""
 
     max_rows: int = Field(default=32, ge=1)
     max_step_tokens: int = Field(default=256, ge=1)
     fast_rows: int = Field(default=2, ge=1)
     margin: float = Field(default=0.2, ge=0, lt=1)
     efficiency_floor: float = Field(default=0.6, gt=0, le=1)
-
-    @model_validator(mode="after")
-    def _rows_fit(self) -> Self:
-        if self.fast_rows > self.max_rows:
-            raise ValueError(f"fast_rows is {self.fast_rows}, more than max_rows, {self.max_rows}")
-        return self
+    speculation: bool = True
 
 
 class StandardSettings(_Section):

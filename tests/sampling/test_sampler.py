@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headway.sampling.params import SamplingParams
-from headway.sampling.sampler import sample
+from headway.sampling.sampler import sample, sample_verifying
 from headway.sampling.state import SamplingState
 
 VOCAB = 1000
@@ -167,3 +169,50 @@ def test_extreme_logits_and_temperatures_still_give_a_token(bias: float) -> None
             assert set(tokens) == {7}
         else:
             assert 7 not in tokens
+
+
+class Chain:
+    """A model whose logits depend on the last token alone."""
+
+    def __init__(self, vocab: int = 12) -> None:
+        self.table = (np.random.default_rng(3).standard_normal((vocab, vocab)) * 1.5).astype(np.float32)
+
+    def generate(self, params: SamplingParams, n: int, guess: Callable[[list[int]], list[int]] | None = None) -> list[int]:
+        """n tokens; with `guess`, drafts are verified as the engine loop does it."""
+        state, out = SamplingState(params, [0]), [0]
+        while len(out) <= n:
+            drafts = guess(out) if guess else []
+            logits = self.table[[out[-1], *drafts]]
+            out += [t.token for t in sample_verifying(logits, [state], [drafts])[0]]
+        return out[1 : n + 1]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        SamplingParams(temperature=0.0),
+        SamplingParams(temperature=0.9, seed=5),
+        SamplingParams(temperature=1.2, top_p=0.8, seed=6),
+        SamplingParams(temperature=0.0, frequency_penalty=0.3, presence_penalty=0.2),
+        SamplingParams(temperature=1.0, repetition_penalty=1.3, seed=7),
+    ],
+)
+def test_drafts_right_or_wrong_change_no_token(params: SamplingParams) -> None:
+    chain = Chain()
+    plain = chain.generate(params, 60)
+    assert chain.generate(params, 60, lambda out: plain[len(out) - 1 :][:4]) == plain
+    assert chain.generate(params, 60, lambda out: [1, 2, 3]) == plain
+    assert chain.generate(params, 60, lambda out: [*plain[len(out) - 1 :][:2], 11, 10]) == plain
+
+
+def test_drafts_leave_the_distribution_as_it_is() -> None:
+    """Pairs of successive tokens from an unseeded model with a constant draft, against what the model says."""
+    chain = Chain(vocab=5)
+    n = 4000
+    counts = np.zeros((5, 5))
+    for _ in range(n):
+        a, b = chain.generate(SamplingParams(temperature=1.0), 2, lambda out: [2, 2])
+        counts[a, b] += 1
+    p = np.array([softmax(chain.table[0])[a] * softmax(chain.table[a]) for a in range(5)])
+    chi2 = ((counts - n * p) ** 2 / (n * p)).sum()
+    assert chi2 < 24 + 5 * np.sqrt(2 * 24)

@@ -41,6 +41,7 @@ class Machine:
         self.finished: list[Request] = []
         self.num_tokens = 0
         self._made = 0
+        self.next_token: Callable[[Request, int], int] = lambda request, offset: self.rng.randrange(50_000)
 
     def request(
         self, mode: ModeName = ModeName.STANDARD, *, prompt: int | list[int] = 60, out: int = 32, pace: float = 0.0
@@ -53,7 +54,7 @@ class Machine:
         return r
 
     def step(self) -> Step | None:
-        """Plan, run and complete one step; every sampled token is 7."""
+        """Plan, run and complete one step."""
         step = self.scheduler.plan(self.now)
         if step is None:
             return None
@@ -63,10 +64,21 @@ class Machine:
         seconds *= self.rng.lognormvariate(0, self.noise)
         self.now += seconds
         self.device_seconds += seconds
-        received = self.scheduler.complete(step, [7] * step.num_samples, self.now, seconds)
-        self.num_tokens += len(received)
+        received = self.scheduler.complete(step, self.sample(step), self.now, seconds)
+        self.num_tokens += sum(r.num_tokens for r in received)
         self.finished += [r.request for r in received if r.ended]
         return step
+
+    def sample(self, step: Step) -> list[list[int]]:
+        """Tokens for each row that samples: its drafts as far as the model agrees, and one more."""
+        rows: list[list[int]] = []
+        for row in step.rows:
+            if row.samples:
+                tokens = [self.next_token(row.request, 0)]
+                while len(tokens) <= row.num_drafts and tokens[-1] == row.request.drafts[len(tokens) - 1]:
+                    tokens.append(self.next_token(row.request, len(tokens)))
+                rows.append(tokens)
+        return rows
 
     def run(self, seconds: float, each_step: Callable[[], None] = lambda: None) -> None:
         end = self.now + seconds

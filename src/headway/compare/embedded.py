@@ -20,7 +20,6 @@ from headway.errors import HeadwayError
 
 START_SECONDS = 900.0  # a first start may have to download the model
 STOP_SECONDS = 15.0
-LEAST_ROWS = 2  # the server refuses fewer seats than its fast mode has
 _URL = re.compile(r"https?://[^\s/]+:\d+")
 _STOP_SIGNALS = ("SIGTERM", "SIGHUP")
 
@@ -93,8 +92,7 @@ class EmbeddedServer:
 
 def serve_command(model: str, streams: int) -> list[str]:
     """`headway serve` on a free port, with a seat for every standard stream."""
-    rows = max(streams, LEAST_ROWS)
-    return [sys.executable, "-m", "headway", "serve", model, "--port", "0", "--max-rows", str(rows)]
+    return [sys.executable, "-m", "headway", "serve", model, "--port", "0", "--max-rows", str(streams)]
 
 
 @contextlib.contextmanager

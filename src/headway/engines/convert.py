@@ -17,7 +17,7 @@ from pathlib import Path
 from headway.errors import ModelError
 
 GRAPH = "openvino_model.xml"
-LAYOUT = 1
+LAYOUT = 2
 """Raised when the form of what is cached changes."""
 
 

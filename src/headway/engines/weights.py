@@ -9,7 +9,7 @@ perplexity (15.07 against 15.06 for f32) and is what the CPU plugin multiplies f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ Matrix = NDArray[np.float32]
 
 MATCHING = 0.9
 """Cosine of the column sums above which a graph's matrix and a tensor are taken for the same."""
+FUSED = 3
+"""Matrices on one input that are fused: query, key and value."""
 LOSSY = 0.01
 """Mean relative difference above which a matrix counts as damaged."""
 
@@ -37,7 +39,7 @@ class Repair:
     mean_error: float
 
 
-def repair(model: ov.Model, gguf: Path, progress: Callable[[int, int], None] | None = None) -> Repair:
+def repair(model: ov.Model, gguf: Path) -> Repair:
     """Replace the damaged matrices of `model` (before the paged-attention transformation) in place."""
     tensors = [t for t in GGUFReader(gguf).tensors if len(t.shape) == 2]
     heads = _head_counts(gguf)
@@ -45,18 +47,35 @@ def repair(model: ov.Model, gguf: Path, progress: Callable[[int, int], None] | N
     by_name = {t.name: t for t in tensors}
     matmuls = list(_matmuls(model))
     errors: list[float] = []
-    for done, node in enumerate(matmuls):
+    siblings: dict[tuple[str, int], list[tuple[Any, Matrix]]] = {}
+    for node in matmuls:
         loaded = _loaded(node)
         name = None if loaded is None else _closest(loaded, sums)
         if loaded is not None and name is not None:
             true, error = _aligned(_weights(by_name[name]), loaded, heads)
             if LOSSY < error < 0.5:
-                node.input(1).replace_source_output(_int8(true).output(0))
+                source = node.input_value(0)
+                siblings.setdefault((source.get_node().get_friendly_name(), source.get_index()), []).append((node, true))
                 errors.append(error)
-        if progress:
-            progress(done + 1, len(matmuls))
+    for group in siblings.values():
+        _replace(group)
     model.validate_nodes_and_infer_types()
     return Repair(len(errors), len(matmuls), float(np.mean(errors)) if errors else 0.0)
+
+
+def _replace(group: list[tuple[Any, Matrix]]) -> None:
+    """New weights for matrices that multiply the same input. Query, key and value become one product (5% of a small step);
+    gate and up stay two, since splitting their wide output makes long prompts slower (12%)."""
+    if len(group) != FUSED:
+        for node, weights in group:
+            node.input(1).replace_source_output(_int8(weights).output(0))
+        return
+    fused = ops.matmul(group[0][0].input_value(0), _int8(np.concatenate([w for _, w in group])), False, True)
+    rows = ops.constant(np.array([w.shape[0] for _, w in group], np.int64))
+    split = ops.variadic_split(fused, ops.constant(np.int64(-1)), rows)
+    for i, (node, _) in enumerate(group):
+        for consumer in list(node.output(0).get_target_inputs()):
+            consumer.replace_source_output(split.output(i))
 
 
 def _head_counts(gguf: Path) -> list[int]:

@@ -56,7 +56,8 @@ class Timing:
 class Usage:
     """What a request used. cached_tokens: prompt tokens found in the prefix cache (part of prompt_tokens).
     engine_seconds: the request's share of device time by the charging rule. attainment: share of tokens after the
-    first that were delivered by their pace deadline (1.0 if there were none)."""
+    first that were delivered by their pace deadline (1.0 if there were none). drafted_tokens, accepted_tokens: guesses that
+    were verified, and those of them that became output."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -64,6 +65,8 @@ class Usage:
     engine_seconds: float
     attainment: float
     pace: float
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

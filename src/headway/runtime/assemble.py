@@ -52,7 +52,8 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         max_step_tokens=max(settings.scheduler.max_step_tokens, seats),
         efficiency_floor=settings.scheduler.efficiency_floor,
     )
-    scheduler = Scheduler(modes, BlockPool(engine.info.num_blocks, engine.info.block_size), costs, limits)
+    pool = BlockPool(engine.info.num_blocks, engine.info.block_size)
+    scheduler = Scheduler(modes, pool, costs, limits, speculation=settings.scheduler.speculation)
     loop = EngineLoop(engine, scheduler, modes, tokenizer)
     served = ServedModel(
         id=settings.model.id or model.id,

@@ -18,10 +18,10 @@ from headway.errors import RequestError
 from headway.modes import ModeName, Modes
 from headway.runtime.api import Delta, FinishReason, GenerateRequest, Timing, TokenLogprob, Usage
 from headway.runtime.stream import Stream
-from headway.sampling.sampler import sample
+from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
-from headway.scheduler.compose import Step
+from headway.scheduler.compose import Row, Step
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Received, Scheduler
 from headway.text.stream import TextStream
@@ -59,7 +59,7 @@ class _Live:
 class _Outbox:
     """What a step yielded and nobody has seen yet."""
 
-    tokens: list[tuple[_Live, TokenLogprob, str | None]] = field(default_factory=list)
+    tokens: list[tuple[_Live, list[TokenLogprob], str | None]] = field(default_factory=list)
 
 
 class EngineLoop:
@@ -257,12 +257,13 @@ class EngineLoop:
         lives = [self._live[row.request.id] for row in step.rows]
         started = self._clock()
         try:
-            self._engine.start([_batch_row(row.request, row.num_tokens, row.samples) for row in step.rows])
+            self._engine.start([_batch_row(row) for row in step.rows])
             self._hand_out(outbox)
             logits = self._engine.wait()
             device_seconds = self._clock() - started
             sampling = [live for live, row in zip(lives, step.rows, strict=True) if row.samples]
-            sampled = sample(logits, [live.sampling for live in sampling]) if sampling else []
+            drafts = [row.request.drafts[: row.num_drafts] for row in step.rows if row.samples]
+            sampled = sample_verifying(logits, [live.sampling for live in sampling], drafts) if sampling else []
         except Exception as error:
             self._fail(step, error)
             return _Outbox()
@@ -273,7 +274,7 @@ class EngineLoop:
             leaving, self._leaving = self._leaving, {}
             for request_id in leaving:
                 self._scheduler.cancel(request_id)
-            received = self._scheduler.complete(step, [s.token for s in sampled], ended, ended - begun)
+            received = self._scheduler.complete(step, [[s.token for s in row] for row in sampled], ended, ended - begun)
             gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
             self._send(gone)
         if self._observer:
@@ -284,22 +285,28 @@ class EngineLoop:
         """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""
         ready: list[tuple[_Live, Delta]] = []
         with self._lock:
-            for live, sampled, ended in outbox.tokens:
+            for live, tokens, ended in outbox.tokens:
                 if not live.ended:
-                    ready.append((live, self._delta(live, sampled, ended)))
+                    ready.append((live, self._delta(live, tokens, ended)))
             self._send(ready)
 
-    def _delta(self, live: _Live, sampled: TokenLogprob, ended: str | None) -> Delta:
-        live.num_delivered += 1
-        text = live.text.push(sampled.token, heed_stops=live.num_delivered > live.min_tokens)
-        logprobs = (sampled,) if live.sampling.params.logprobs is not None else ()
+    def _delta(self, live: _Live, tokens: Sequence[TokenLogprob], ended: str | None) -> Delta:
+        text = ""
+        num_taken = 0
+        for sampled in tokens:
+            num_taken += 1
+            live.num_delivered += 1
+            text += live.text.push(sampled.token, heed_stops=live.num_delivered > live.min_tokens)
+            if live.text.stopped is not None:
+                break  # tokens behind a stop string are neither shown nor billed
+        logprobs = tuple(tokens[:num_taken]) if live.sampling.params.logprobs is not None else ()
         if live.text.stopped is not None:
             self._drop(live)
-            return self._last(live, text, "stop", num_tokens=1, logprobs=logprobs)
+            return self._last(live, text, "stop", num_tokens=num_taken, logprobs=logprobs)
         if ended is not None:
             why: FinishReason = "stop" if ended == "stop" else "length"
-            return self._last(live, text + live.text.flush(), why, num_tokens=1, logprobs=logprobs)
-        return Delta(text, 1, logprobs)
+            return self._last(live, text + live.text.flush(), why, num_tokens=num_taken, logprobs=logprobs)
+        return Delta(text, num_taken, logprobs)
 
     def _drop(self, live: _Live) -> None:
         """Take a request whose output is complete out of the scheduler; if a step with it is running, when that has ended."""
@@ -355,9 +362,10 @@ class EngineLoop:
             raise RuntimeError(f"{self._failures} steps failed one after the other") from error
 
 
-def _batch_row(request: Request, num_tokens: int, samples: bool) -> BatchRow:
-    start = request.num_computed
-    return BatchRow(request.tokens[start : start + num_tokens], start, request.blocks, int(samples))
+def _batch_row(row: Row) -> BatchRow:
+    request, start = row.request, row.request.num_computed
+    tokens = request.tokens[start : start + row.num_tokens - row.num_drafts] + request.drafts[: row.num_drafts]
+    return BatchRow(tokens, start, request.blocks, row.num_samples)
 
 
 def _rows_by_mode(step: Step) -> dict[str, int]:
@@ -367,16 +375,15 @@ def _rows_by_mode(step: Step) -> dict[str, int]:
     return counts
 
 
-def _outbox(received: Sequence[Received], sampling: Sequence[_Live], sampled: Sequence[TokenLogprob]) -> _Outbox:
+def _outbox(received: Sequence[Received], sampling: Sequence[_Live], sampled: Sequence[list[TokenLogprob]]) -> _Outbox:
     """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing."""
-    ended = {r.request.id: r.ended for r in received}
-    return _Outbox(
-        [
-            (live, token, ended[live.request.id])
-            for live, token in zip(sampling, sampled, strict=True)
-            if live.request.id in ended
-        ]
-    )
+    took = {r.request.id: r for r in received}
+    outbox = _Outbox()
+    for live, tokens in zip(sampling, sampled, strict=True):
+        r = took.get(live.request.id)
+        if r is not None:
+            outbox.tokens.append((live, tokens[: r.num_tokens], r.ended))
+    return outbox
 
 
 def _push_all(batch: Sequence[tuple[Stream, Delta]]) -> None:
@@ -393,6 +400,8 @@ def _usage(live: _Live) -> Usage:
         engine_seconds=request.engine_seconds,
         attainment=request.attainment,
         pace=request.pace,
+        drafted_tokens=request.num_drafted,
+        accepted_tokens=request.num_accepted,
     )
 
 

@@ -42,6 +42,31 @@ def sample(logits: Floats, states: Sequence[SamplingState]) -> list[TokenLogprob
     return results
 
 
+def sample_verifying(
+    logits: Floats, states: Sequence[SamplingState], drafts: Sequence[Sequence[int]]
+) -> list[list[TokenLogprob]]:
+    """Tokens for rows that bring drafts: row i has 1 + len(drafts[i]) rows of logits, one after the other.
+
+    Each token is sampled as it would be without drafts, with its own random number; as long as it equals the draft, the logits
+    after that draft are those that it would have got, and the next token is sampled from them. So the text is the same, token
+    for token, as without drafts, and its distribution too: a draft that is a single guess is accepted with the probability
+    that the model gives it, which is what speculative sampling (arXiv 2302.01318) comes to for such drafts.
+    """
+    if not any(drafts):
+        return [[token] for token in sample(logits, states)]
+    first = np.cumsum([0, *(1 + len(d) for d in drafts[:-1])])
+    results: list[list[TokenLogprob]] = [[] for _ in states]
+    active = list(range(len(states)))
+    depth = 0
+    while active:
+        tokens = sample(logits[first[active] + depth], [states[i] for i in active])
+        for i, token in zip(active, tokens, strict=True):
+            results[i].append(token)
+        active = [i for i in active if depth < len(drafts[i]) and results[i][depth].token == drafts[i][depth]]
+        depth += 1
+    return results
+
+
 def _adjust(logits: Floats, states: Sequence[SamplingState]) -> Floats:
     """Bias, penalties and bans; a copy where anything changes."""
     changed = [i for i, s in enumerate(states) if s.adjusts]

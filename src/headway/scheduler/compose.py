@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from headway.modes import ModeName
 from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
 
@@ -23,7 +24,8 @@ class Limits:
     advantage: how much more than their proportional share the rows with the highest pace get, since the others also move while
     such a row waits for its first token.
     efficiency_floor: share of the best tokens/s on hand that a step keeps.
-    reserve: credit that the tightest riders keep, in tokens, so that a step that takes longer than predicted makes nobody late.
+    reserve, reserve_standard: credit in tokens that a row keeps, so that a step that takes longer than predicted doesn't make
+    it late. A standard row gets hardly any: between prompts and the pace of rows in full batches, throughput comes first.
     shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
     quicker, one with credit waits no longer.
     min_chunk: prompt tokens that any step carries if a prompt is waiting.
@@ -33,6 +35,7 @@ class Limits:
     advantage: float = 1.08
     efficiency_floor: float = 0.6
     reserve: float = 1.5
+    reserve_standard: float = 0.1
     shortest: float = 0.7
     longest: float = 1.4
     min_chunk: int = 1
@@ -41,12 +44,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """num_tokens of `request.tokens` to compute, from `request.num_computed` on; `samples`: they are all that was pending, so
-    the next token comes out."""
+    """num_tokens to compute from `request.num_computed` on: pending ones, and after them `num_drafts` of the request's drafts.
+    samples: the pending ones are all there, so the next token comes out (and one more for each draft that proves right)."""
 
     request: Request
     num_tokens: int
     samples: bool
+    num_drafts: int = 0
+
+    @property
+    def num_samples(self) -> int:
+        return self.num_drafts + self.samples
 
 
 @dataclass(slots=True)
@@ -65,7 +73,7 @@ class Step:
 
     @property
     def num_samples(self) -> int:
-        return sum(row.samples for row in self.rows)
+        return sum(row.num_samples for row in self.rows)
 
     @property
     def context(self) -> int:
@@ -101,14 +109,16 @@ def compose(requests: Sequence[Request], costs: CostModel, now: float, limits: L
         num_others = _fill_knee(len(always), num_others, len(turns), costs, context_each, limits)
 
     riders = always + turns[:num_others]
-    rows = [Row(r, 1, True) for r in riders]
+    drafts = _drafts(riders, chunk, budget, costs, context_each, limits)
+    rows = [Row(r, 1 + n, True, n) for r, n in zip(riders, drafts, strict=True)]
     return _finish(rows + _chunks(prefilling, chunk), decoding, always if len(riders) < len(decoding) else [], costs)
 
 
 def _allowance(r: Request, now: float, limits: Limits) -> float:
     """Seconds that a step with `r` in it may last."""
     period = 1.0 / r.pace
-    return max(limits.shortest * period, min(limits.longest * period, r.due - now - limits.reserve * period))
+    reserve = limits.reserve_standard if r.mode is ModeName.STANDARD else limits.reserve
+    return max(limits.shortest * period, min(limits.longest * period, r.due - now - reserve * period))
 
 
 def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:
@@ -190,6 +200,33 @@ def _fill_knee(num_always: int, num_others: int, available: int, costs: CostMode
     within = taken * (1.0 + limits.free_rows)
     fitting = costs.tokens_within(within, num_always + available, context_each=context_each, sampled=True)
     return max(num_others, fitting - num_always)
+
+
+def _drafts(
+    riders: Sequence[Request], chunk: int, budget: float, costs: CostModel, context_each: float, limits: Limits
+) -> list[int]:
+    """How many drafts each rider verifies. The likeliest to survive goes first, as long as it raises the expected tokens per
+    second of the step and the step stays within its budget."""
+    counts = [0] * len(riders)
+    survival = [r.acceptance for r in riders]
+    tokens = len(riders) + chunk
+    expected = float(len(riders))
+    # A chunk's tokens have contexts of their own; what a draft adds is the same with and without them.
+    taken = costs.seconds(tokens, int(len(riders) * context_each), len(riders))
+    candidates = [i for i, r in enumerate(riders) if r.drafts]
+    while candidates and tokens < limits.max_step_tokens:
+        best = max(candidates, key=survival.__getitem__)
+        samples = len(riders) + sum(counts) + 1
+        longer = costs.seconds(tokens + 1, int(samples * context_each), samples)
+        if longer > budget or (expected + survival[best]) * taken <= expected * longer:
+            break
+        counts[best] += 1
+        expected += survival[best]
+        tokens, taken = tokens + 1, longer
+        survival[best] *= riders[best].acceptance
+        if counts[best] == len(riders[best].drafts):
+            candidates.remove(best)
+    return counts
 
 
 def _chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:

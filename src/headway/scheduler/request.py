@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
+from headway.scheduler.draft import Lookup
+
+LEARN = 0.15
+"""Weight of the newest guess in `acceptance`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +48,13 @@ class Request:
     first_token_at: float | None = None
     last_token_at: float | None = None
     num_on_time: int = 0
+    lookup: Lookup = field(default_factory=Lookup)
+    drafts: list[int] = field(default_factory=list)
+    """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
+    acceptance: float = 0.4
+    """Estimated share of guesses that turn out right."""
+    num_drafted: int = 0
+    num_accepted: int = 0
     service: float = 0.0
     """Seconds of service at the own pace: tokens received / pace, started at the level of the others on arrival."""
     engine_seconds: float = 0.0
@@ -81,6 +93,19 @@ class Request:
         self.tokens.append(token)
         self.last_token_at = now
         self.service += 1.0 / self.pace
+
+    def guess(self) -> None:
+        """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute."""
+        decodes = self.pending == 1 and self.first_token_at is not None
+        self.drafts = self.lookup.propose(self.tokens, self.max_tokens - self.num_output - 1) if decodes else []
+
+    def learn(self, received: Sequence[int]) -> None:
+        """See which of the drafts came true, also of those that were not verified: these cost nothing to learn from."""
+        for guess, token in zip(self.drafts, received, strict=False):
+            hit = guess == token
+            self.acceptance += LEARN * (hit - self.acceptance)
+            if not hit:
+                return
 
     @property
     def attainment(self) -> float:

@@ -16,10 +16,10 @@ from headway.scheduler.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request got a token in this step; `ended` says why it was its last one, if it was."""
+    """A request got its first `num_tokens` sampled tokens of this step; `ended` says why the last of them ends it, if so."""
 
     request: Request
-    token: int
+    num_tokens: int
     ended: str | None
 
 
@@ -27,13 +27,15 @@ class Scheduler:
     """Not thread-safe: the engine loop's thread owns it.
 
     The cycle: `add` and `cancel` at any time between steps; `plan(now)` gives a step whose rows have their blocks; run it;
-    `complete(step, tokens, now, seconds)` with one sampled token for each row that samples, in row order.
+    `complete(step, tokens, now, seconds)` with the sampled tokens of each row that samples (one, and one more for each draft
+    that proved right), in row order.
     """
 
-    def __init__(self, modes: Modes, pool: BlockPool, costs: CostModel, limits: Limits) -> None:
+    def __init__(self, modes: Modes, pool: BlockPool, costs: CostModel, limits: Limits, *, speculation: bool = True) -> None:
         self.pool = pool
         self.costs = costs
         self.limits = limits
+        self.speculation = speculation
         self.seats = {mode.name: Seats(mode) for mode in modes}
         self.num_evicted = 0
 
@@ -62,6 +64,9 @@ class Scheduler:
     def plan(self, now: float) -> Step | None:
         """The next step, or None if there is nothing to do."""
         self._board(now)
+        for request in self.running():
+            if self.speculation:
+                request.guess()
         step = compose(self.running(), self.costs, now, self.limits)
         if not step.rows:
             return None
@@ -75,7 +80,7 @@ class Scheduler:
             step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
         return step
 
-    def complete(self, step: Step, tokens: Sequence[int], now: float, seconds: float) -> list[Received]:
+    def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
         """Take the results of a step that took `seconds` of device time and ended at `now`. Requests that ended are freed;
         those cancelled since the step was planned are charged for it and get nothing."""
         self.costs.observe(Observation(step.num_tokens, step.context, step.num_samples, seconds))
@@ -83,19 +88,35 @@ class Scheduler:
         sampled = iter(tokens)
         received: list[Received] = []
         for row in step.rows:
-            request = row.request
-            token = next(sampled) if row.samples else None
-            if request.id not in self.seats[request.mode].running:
+            tokens_of_row = next(sampled) if row.samples else ()
+            if row.request.id not in self.seats[row.request.mode].running:
                 continue
-            request.num_computed += row.num_tokens
-            self._seal(request)
-            if token is not None:
-                request.receive(token, now)
-                ended = self._why_ended(request, token)
-                received.append(Received(request, token, ended))
-                if ended:
-                    self.cancel(request.id)
+            took = self._advance(row, tokens_of_row, now)
+            if row.samples:
+                received.append(took)
+            if took.ended:
+                self.cancel(row.request.id)
         return received
+
+    def _advance(self, row: Row, tokens: Sequence[int], now: float) -> Received:
+        """Enter a row's results: what was computed, and the tokens up to the one that ends the request, if one does."""
+        request = row.request
+        request.learn(tokens)
+        ended = None
+        taken = 0
+        for token in tokens:
+            request.receive(token, now)
+            taken += 1
+            ended = self._why_ended(request, token)
+            if ended:
+                break
+        # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
+        num_right = max(0, taken - 1)
+        request.num_computed += row.num_tokens - row.num_drafts + num_right
+        request.num_drafted += row.num_drafts
+        request.num_accepted += num_right
+        self._seal(request)
+        return Received(request, taken, ended)
 
     def _first_in_rank(self) -> Row:
         """A row for the request that may evict all others: where memory is short, it at least goes on."""
@@ -126,6 +147,9 @@ class Scheduler:
             if request.num_computed == 0 and not request.blocks:
                 row = self._from_cache(row)
             need = self._blocks_for(request.num_computed + row.num_tokens) - len(request.blocks)
+            if row.num_drafts and need > self.pool.num_free:  # a guess is not worth an eviction
+                row = Row(request, row.num_tokens - row.num_drafts, row.samples)
+                need = self._blocks_for(request.num_computed + row.num_tokens) - len(request.blocks)
             while need > self.pool.num_free:
                 victim = self._victim(request)
                 if victim is None:

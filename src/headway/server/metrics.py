@@ -16,6 +16,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 PER_TOKEN = (0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1.0)
 TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
+TOKEN_KINDS = ("prompt", "cached", "output", "drafted", "accepted")
 OUTCOMES = ("stop", "length", "error", "cancelled", "refused")
 
 
@@ -45,8 +46,13 @@ class Metrics:
         requests = Counter("headway_requests", "Requests by how they ended.", ["mode", "outcome"], registry=registry)
         self._requests = {(mode, outcome): requests.labels(mode, outcome) for mode in names for outcome in OUTCOMES}
         self._downgrades = Counter("headway_downgrades", "Fast requests served at standard.", registry=registry)
-        tokens = Counter("headway_tokens", "Tokens; cached ones are part of prompt.", ["mode", "kind"], registry=registry)
-        self._tokens = {(mode, kind): tokens.labels(mode, kind) for mode in names for kind in ("prompt", "cached", "output")}
+        tokens = Counter(
+            "headway_tokens",
+            "Tokens; cached ones are part of prompt, accepted ones of output.",
+            ["mode", "kind"],
+            registry=registry,
+        )
+        self._tokens = {(mode, kind): tokens.labels(mode, kind) for mode in names for kind in TOKEN_KINDS}
         self._step = Histogram("headway_step_seconds", "One forward pass.", buckets=PER_TOKEN, registry=registry)
         self._step_tokens = Histogram("headway_step_tokens", "Tokens computed in a step.", buckets=TOKENS, registry=registry)
         self._step_rows = counts("headway_step_rows", "Rows that rode in steps, summed over steps.")
@@ -88,6 +94,8 @@ class Metrics:
         self._tokens[mode, "prompt"].inc(usage.prompt_tokens)
         self._tokens[mode, "cached"].inc(usage.cached_tokens)
         self._tokens[mode, "output"].inc(usage.completion_tokens)
+        self._tokens[mode, "drafted"].inc(usage.drafted_tokens)
+        self._tokens[mode, "accepted"].inc(usage.accepted_tokens)
         self._engine_seconds[mode].inc(usage.engine_seconds)
         self._queue[mode].observe(timing.queue)
         if ttft is not None:

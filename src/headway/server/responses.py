@@ -46,6 +46,8 @@ class HeadwayInfo(Shape):
     pace: float = Field(description="tokens per second promised")
     attainment: float = Field(description="share of the tokens after the first that came by their deadline")
     engine_seconds: float = Field(description="seconds of the device charged to this request")
+    drafted_tokens: int = Field(description="guesses at the next tokens that were verified")
+    accepted_tokens: int = Field(description="guesses that proved right, part of the completion tokens")
 
 
 class TokenInfo(Shape):

@@ -59,6 +59,8 @@ def headway_info(mode: ModeName, usages: list[Usage]) -> dict[str, Any]:
         "pace": usages[0].pace,
         "attainment": on_time / sum(due) if sum(due) else 1.0,
         "engine_seconds": sum(usage.engine_seconds for usage in usages),
+        "drafted_tokens": sum(usage.drafted_tokens for usage in usages),
+        "accepted_tokens": sum(usage.accepted_tokens for usage in usages),
     }
 
 
