@@ -97,6 +97,35 @@ def test_a_reused_prefix_gives_the_same_bits_as_a_fresh_one(sequences: Sequences
     assert all(np.array_equal(row, expected) for row in logits)
 
 
+def test_a_copied_beginning_of_a_block_gives_the_same_bits_as_a_fresh_one(sequences: Sequences, tokens: list[int]) -> None:
+    check_copies(sequences, tokens)
+
+
+@pytest.mark.parametrize("kv_precision", ["f32", "u8"])
+def test_a_copied_beginning_gives_the_same_bits_in_other_kv_precisions(
+    folder: Path, tokens: list[int], kv_precision: str
+) -> None:
+    other = open_engine(folder, EngineSettings(kv_precision=kv_precision, kv_memory=100 * 2**20), 8192, 8192)  # type: ignore[arg-type]
+    check_copies(Sequences(other), tokens)
+    other.close()
+
+
+def check_copies(s: Sequences, tokens: list[int]) -> None:
+    """A sequence that shares one whole block and m tokens of the next with another one, which also went on differently."""
+    size = s.engine.info.block_size
+    expected = whole(s, tokens)
+    for m in (1, 8, 24, size - 1):
+        other = s.blocks(3 * size)
+        s.run([BatchRow([*tokens[: size + m], *range(100, 100 + size)], 0, other, 0)])
+        table = [other[0], *s.blocks(len(tokens) - size)]
+        s.run([BatchRow(range(500, 500 + size), 0, [table[1]], 0)])  # what was there before is of no matter
+        s.engine.copy(other[1], table[1], m)
+        # The source goes on to another use: nothing of it is read any more.
+        s.run([BatchRow(range(900, 900 + size), 0, [other[1]], 0)])
+        tail = tokens[size + m :]
+        assert np.array_equal(s.run([BatchRow(tail, size + m, table, len(tail))]), expected[size + m :])
+
+
 def test_drafts_to_verify_give_the_bits_that_decoding_gives(sequences: Sequences, tokens: list[int]) -> None:
     blocks = sequences.blocks(len(tokens))
     sequences.run([BatchRow(tokens[:50], 0, blocks, 0)])

@@ -27,10 +27,15 @@ class FakeEngine:
         self.seconds = seconds
         self.fail_at: int | None = None
         self.num_steps = 0
+        self.num_copied = 0
         self.rows_seen: list[int] = []
         self.gate: threading.Event | None = None
         self._memory = np.full((num_blocks, block_size), -1, np.int64)
         self._logits: NDArray[np.float32] | None = None
+
+    def copy(self, source: int, destination: int, num_tokens: int) -> None:
+        self.num_copied += num_tokens
+        self._memory[destination, :num_tokens] = self._memory[source, :num_tokens]
 
     def start(self, rows: Sequence[BatchRow]) -> None:
         self.num_steps += 1

@@ -281,6 +281,26 @@ def test_shutting_down_refuses_new_requests_lets_old_ones_finish_and_ends_the_re
     run(main())
 
 
+@pytest.mark.parametrize(("block_size", "cached"), [(4, 12), (8, 12), (16, 12), (32, 12), (64, 0)])
+def test_the_beginning_of_a_block_is_copied(rig: Callable[..., Rig], block_size: int, cached: int) -> None:
+    r = rig(block_size=block_size, num_blocks=256 // block_size)
+    head = list(range(40, 52))
+
+    async def ask(tail: list[int], mode: ModeName = ModeName.STANDARD) -> list[Delta]:
+        return await collect(r.submit([*head, *tail], max_tokens=60, ignore_eos=True, mode=mode, sampling=WITH_TOKENS))
+
+    async def main() -> None:
+        first = await ask([9, 8, 7, 6, 5, 4, 3, 1])
+        second = await ask([5, 6, 7, 1], ModeName.FAST)
+        assert first[-1].usage is not None
+        assert second[-1].usage is not None
+        assert (first[-1].usage.cached_tokens, second[-1].usage.cached_tokens) == (0, cached)
+        assert tokens_of(first) == tokens_of(second) == chain(1, 60)
+
+    run(main())
+    assert r.engine.num_copied == (cached % block_size if cached else 0)
+
+
 def test_a_shared_prefix_is_computed_once(rig: Callable[..., Rig]) -> None:
     r = rig()
     prompt = list(range(40, 60))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from headway.modes import Mode, ModeName, Modes
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits, Step
+from headway.scheduler.compose import Limits, Row, Step
 from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
@@ -26,12 +26,54 @@ def modes(max_rows: int = 32, fast_rows: int = 2, standard: float = 13.0, fast: 
     )
 
 
+class Memory:
+    """What the engine would have in its KV blocks. KV depends on all tokens up to its position, and so does the mark that
+    stands for it here: the same mark means the same past."""
+
+    def __init__(self, num_blocks: int, block_size: int) -> None:
+        self._size = block_size
+        self._blocks = [[0] * block_size for _ in range(num_blocks)]
+        self._marks: dict[str, list[int]] = {}
+
+    def run(self, step: Step) -> None:
+        """Make the copies, write what the step computes, and see that every row's past is in its blocks, unharmed."""
+        held = {block for row in step.rows for block in row.request.blocks}
+        for copy in step.copies:
+            assert copy.destination in held, "a copy for nobody"
+            self._blocks[copy.destination][: copy.num_tokens] = self._blocks[copy.source][: copy.num_tokens]
+        for row in step.rows:
+            start = row.request.num_computed
+            self._put(row.request, start, self._marks_of(row)[start : start + row.num_tokens])
+        for row in step.rows:
+            end = row.request.num_computed + row.num_tokens
+            marks = [mark for block in row.request.blocks for mark in self._blocks[block]]
+            assert marks[:end] == self._marks_of(row)[:end], "a row's past is not in its blocks"
+
+    def _put(self, request: Request, start: int, marks: list[int]) -> None:
+        for at, mark in enumerate(marks, start):
+            self._blocks[request.blocks[at // self._size]][at % self._size] = mark
+
+    def _marks_of(self, row: Row) -> list[int]:
+        """Of the request's tokens and the row's drafts."""
+        marks = self._marks.setdefault(row.request.id, [])
+        _extend(marks, row.request.tokens[len(marks) :])
+        with_drafts = list(marks)
+        _extend(with_drafts, row.request.drafts[: row.num_drafts])
+        return with_drafts
+
+
+def _extend(marks: list[int], tokens: list[int]) -> None:
+    for token in tokens:
+        marks.append(hash((marks[-1] if marks else 0, token)))
+
+
 class Machine:
     """Scheduler, pool and a clock that moves by what each step costs (times a seeded noise factor)."""
 
     def __init__(self, *, num_blocks: int = 4000, block_size: int = 32, noise: float = 0.0, **mode_settings: float) -> None:
         self.modes = modes(**mode_settings)  # type: ignore[arg-type]
         self.pool = BlockPool(num_blocks, block_size)
+        self.memory = Memory(num_blocks, block_size)
         self.scheduler = Scheduler(self.modes, self.pool, costs(), Limits())
         self.true = costs()
         self.rng = random.Random(0)
@@ -48,10 +90,13 @@ class Machine:
     ) -> Request:
         self._made += 1
         m = self.modes[mode]
-        tokens = prompt if isinstance(prompt, list) else [self.rng.randrange(50_000) for _ in range(prompt)]
+        tokens = prompt if isinstance(prompt, list) else self.random_tokens(prompt)
         r = Request(f"r{self._made}", mode, pace or m.pace, self.now, self.now + m.ttft_target, tokens, out)
         self.scheduler.add(r)
         return r
+
+    def random_tokens(self, n: int) -> list[int]:
+        return [self.rng.randrange(50_000) for _ in range(n)]
 
     def step(self) -> Step | None:
         """Plan, run and complete one step."""
@@ -60,6 +105,7 @@ class Machine:
             return None
         for row in step.rows:  # the row's blocks cover what it computes
             assert len(row.request.blocks) * self.pool.block_size >= row.request.num_computed + row.num_tokens
+        self.memory.run(step)
         seconds = self.true.seconds(step.num_tokens, step.context, step.num_samples)
         seconds *= self.rng.lognormvariate(0, self.noise)
         self.now += seconds

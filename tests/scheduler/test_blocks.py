@@ -21,6 +21,11 @@ def hold(pool: BlockPool, tokens: list[int]) -> tuple[list[int], int]:
     return blocks, found
 
 
+def beginnings(pool: BlockPool) -> set[tuple[int, tuple[int, ...]]]:
+    """(parent key, first tokens) of all cached blocks, by going through them."""
+    return {(key, tokens[:n]) for key, tokens in pool._entries.values() for n in range(1, pool.block_size)}
+
+
 def test_a_prefix_is_found_again_while_held_and_after_release() -> None:
     pool = BlockPool(8, 4)
     tokens = list(range(10))
@@ -77,12 +82,63 @@ def test_a_block_released_twice_is_noticed() -> None:
         pool.release(blocks)
 
 
+def test_the_beginning_of_a_block_is_found_after_the_same_prefix_only() -> None:
+    pool = BlockPool(8, 32)
+    first, _ = hold(pool, list(range(64)))
+    _, key = pool.match(list(range(33)))
+    assert pool.match_head(pool.ROOT, [*range(24), 900, 901]) == (first[0], 24)
+    assert pool.match_head(pool.ROOT, [*range(19), 900, 901]) == (first[0], 19)
+    assert pool.match_head(pool.ROOT, [*range(7), 900, 901]) is None, "too little to copy"
+    assert pool.match_head(key, [*range(32, 50), 900]) == (first[1], 18)
+    assert pool.match_head(pool.ROOT, [*range(32, 50), 900]) is None
+    assert pool.match_head(key, [*range(50)]) is None
+
+
+def test_a_copied_beginning_is_short_of_the_last_token_and_of_a_block() -> None:
+    pool = BlockPool(8, 32)
+    first, _ = hold(pool, list(range(64)))
+    assert pool.match_head(pool.ROOT, list(range(20))) == (first[0], 19)
+    assert pool.match_head(pool.ROOT, list(range(32))) == (first[0], 31)
+    assert pool.match_head(pool.ROOT, list(range(60))) == (first[0], 31)
+    assert pool.match_head(pool.ROOT, list(range(9))) == (first[0], 8)
+    assert pool.match_head(pool.ROOT, list(range(8))) is None
+    assert pool.match_head(pool.ROOT, []) is None
+
+
+def test_the_longer_beginning_is_better_than_the_later_block() -> None:
+    pool = BlockPool(8, 32)
+    long, _ = hold(pool, list(range(32)))
+    late, _ = hold(pool, [*range(12), *range(500, 520)])
+    pool.check()
+    assert pool.match_head(pool.ROOT, [*range(30), 900]) == (long[0], 30)
+    assert pool.match_head(pool.ROOT, [*range(13), 900]) == (late[0], 12)
+    pool.release(late)
+    pool.release(long)
+    assert pool.allocate(7) is not None  # late's goes first
+    pool.check()
+    assert pool.match_head(pool.ROOT, [*range(13), 900]) == (long[0], 13), "another one steps in for the one that went"
+
+
+def test_a_block_that_was_copied_from_is_recently_used() -> None:
+    pool = BlockPool(2, 32)
+    old, _ = hold(pool, list(range(32)))
+    new, _ = hold(pool, list(range(100, 132)))
+    pool.release(old)
+    pool.release(new)
+    assert pool.match_head(pool.ROOT, list(range(10))) == (old[0], 9)
+    assert pool.allocate(1) == new
+
+
 @given(st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=12), st.integers(0, 5)), max_size=40))
 def test_the_books_add_up_over_any_history(history: list[tuple[list[int], int]]) -> None:
     pool = BlockPool(10, 3)
     held: list[list[int]] = []
     for tokens, victim in history:
-        matched, _ = pool.match(tokens)
+        matched, key = pool.match(tokens)
+        rest = tokens[3 * len(matched) :]
+        alike = [length for length in (1, 2) if length < len(rest) and (key, tuple(rest[:length])) in beginnings(pool)]
+        head = pool.match_head(key, rest)
+        assert (head[1] if head else 0) == max(alike, default=0)
         pool.release(matched)
         if -(-len(tokens) // 3) <= pool.num_free:
             held.append(hold(pool, tokens)[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +48,55 @@ def test_the_same_prompt_again_is_found_in_the_cache_whatever_the_mode() -> None
     assert first.num_cached == 0
     assert second.num_cached == 192
     assert second.num_output == 3
+
+
+def test_the_beginning_of_a_block_is_copied_where_whole_blocks_end() -> None:
+    m = Machine()
+    head = list(range(1000, 1024))
+    first = m.request(STANDARD, prompt=[*head, *range(40)], out=3)
+    m.run_dry()
+    second = m.request(FAST, prompt=[*head, *range(100, 140)], out=3)
+    step = m.step()
+    assert step is not None
+    assert [copy.num_tokens for copy in step.copies] == [24]
+    assert step.copies[0].destination == second.blocks[0]
+    assert [row.num_tokens for row in step.rows] == [40]
+    m.run_dry()
+    again = m.request(STANDARD, prompt=[*head, *range(100, 110), 7, 7, 5], out=3)
+    m.run_dry()
+    assert (first.num_cached, second.num_cached, again.num_cached) == (0, 24, 32)
+
+
+def test_a_source_that_its_own_plan_hands_out_again_is_copied_first() -> None:
+    m = Machine(num_blocks=4, block_size=8)
+    head = [1, 2, 3, 4, 5, 6]
+    m.request(prompt=[*head, 90, 91, 92], out=1)
+    m.run_dry()
+    # Its one cached block is the last to be handed out: to the second request, whose copy is made after that of the first.
+    a = m.request(prompt=[*head, 80, 81, 82], out=4)
+    b = m.request(prompt=[*head, 70, 71, 72], out=4)
+    step = m.step()
+    assert step is not None
+    assert len(step.copies) == 2
+    assert step.copies[0].source in {step.copies[1].destination, *a.blocks, *b.blocks}
+    m.run_dry()
+    assert (a.num_cached, b.num_cached) == (6, 6)
+    assert a.num_output == b.num_output == 4
+
+
+def test_an_evicted_request_comes_back_by_a_copy_too() -> None:
+    m = Machine(num_blocks=40, block_size=8)
+    r = m.request(prompt=[1] * 20, out=10)
+    m.request(prompt=[1] * 40, out=1)
+    m.step()
+    m.scheduler._evict(r)
+    step = m.step()
+    assert step is not None
+    assert [copy.num_tokens for copy in step.copies] == [4]
+    assert [(row.request, row.num_tokens) for row in step.rows] == [(r, 1)]
+    m.run_dry()
+    assert r.num_output == 10
+    assert r.num_cached == 0, "what it finds again of its own doesn't count"
 
 
 def test_seats_and_queue_are_bounded_and_the_wait_is_told() -> None:
@@ -129,22 +180,24 @@ arrivals = st.tuples(
     st.integers(1, 40),
     st.integers(0, 100),
 )
+"""(what, mode, tokens of the prompt, of the output, whom it meets or how many percent of the prompt many have in common)"""
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(arrivals, max_size=60), st.integers(14, 40), st.booleans())
+@given(st.lists(arrivals, max_size=60), st.integers(14, 40), st.sampled_from(["same", "alike", "different"]))
 def test_any_interleaving_of_arrivals_ends_and_cancels(
-    history: list[tuple[str, ModeName, int, int, int]], blocks: int, same: bool
+    history: list[tuple[str, ModeName, int, int, int]], blocks: int, prompts: str
 ) -> None:
     m = Machine(num_blocks=blocks, block_size=8, max_rows=4, fast_rows=2, waiting=3, noise=0.3)
-    if same:  # text that repeats: drafts are made, and most of them prove right
+    if prompts == "same":  # text that repeats: drafts are made, and most of them prove right
         m.next_token = lambda request, offset: 3 if m.rng.random() < 0.9 else 4
     everyone: list[Request] = []
     cancelled: set[str] = set()
     for what, mode, prompt, out, pick in history:
         if what == "add":
             try:
-                everyone.append(m.request(mode, prompt=[3] * prompt if same else prompt, out=out))
+                common = {"same": prompt, "alike": prompt * pick // 100, "different": 0}[prompts]
+                everyone.append(m.request(mode, prompt=[3] * common + m.random_tokens(prompt - common), out=out))
             except Refused:
                 continue
         elif what == "step":
@@ -156,6 +209,8 @@ def test_any_interleaving_of_arrivals_ends_and_cancels(
                     cancelled.add(r.id)
             else:
                 step = m.scheduler.plan(m.now)
+                if step is not None:
+                    m.memory.run(step)
                 if m.scheduler.cancel(r.id) is not None:
                     cancelled.add(r.id)
                 if step is not None:
@@ -170,6 +225,29 @@ def test_any_interleaving_of_arrivals_ends_and_cancels(
     assert {r.id for r in m.finished} == {r.id for r in everyone} - cancelled, "somebody starved"
     assert all(r.num_output == r.max_tokens for r in m.finished)
     assert sum(r.engine_seconds for r in everyone) == pytest.approx(m.device_seconds), "the bill does not add up"
+
+
+def test_copies_are_right_where_memory_is_short_and_sources_are_soon_needed() -> None:
+    num_copies = num_evicted = num_reused = 0
+    for seed in range(20):
+        rng = random.Random(seed)
+        m = Machine(num_blocks=14, block_size=8, max_rows=6, fast_rows=2)
+        for _ in range(60):
+            common = [1, 1, 1, 1, 2, 2, 2, 2] * 4
+            prompt = common[: rng.randrange(1, 30)] + [rng.randrange(3) for _ in range(rng.randrange(1, 12))]
+            m.request(rng.choice([STANDARD, FAST]), prompt=prompt, out=rng.randrange(1, 40))
+            for _ in range(rng.randrange(8)):
+                step = m.step()
+                copies = step.copies if step else []
+                destinations = {copy.destination for copy in copies}
+                num_copies += len(copies)
+                num_reused += sum(copy.source in destinations for copy in copies)
+            check(m)
+        m.run_dry()
+        assert len(m.finished) == 60
+        assert m.pool.num_free == m.pool.num_blocks
+        num_evicted += m.scheduler.num_evicted
+    assert min(num_copies, num_evicted, num_reused) > 20, "this history doesn't test what it is meant to"
 
 
 def check(m: Machine) -> None:

@@ -48,6 +48,10 @@ class Engine(Protocol):
 
     info: EngineInfo
 
+    def copy(self, source: int, destination: int, num_tokens: int) -> None:
+        """Put the KV of the first `num_tokens` of block `source` into block `destination` (which may be the same) as well. Only
+        between steps; done when it returns."""
+
     def start(self, rows: Sequence[BatchRow]) -> None:
         """Begin a step; the device works while the caller does something else."""
 

@@ -48,9 +48,11 @@ class OpenVINOEngine:
         # [blocks, heads, tokens of a block, head size], the last with room for scales if the cache is quantized.
         block_size = min(shape[2] for shape in shapes.values())
         num_blocks = _num_blocks(settings.kv_memory, block_bytes, block_size, context_length, max_context_tokens)
+        self._caches: list[NDArray[Any]] = []
         for name, port in caches.items():
-            shape = ov.Shape([num_blocks, *shapes[name][1:]])
-            self._request.set_tensor(name, ov.Tensor(port.get_element_type(), shape))
+            tensor = ov.Tensor(port.get_element_type(), ov.Shape([num_blocks, *shapes[name][1:]]))
+            self._request.set_tensor(name, tensor)
+            self._caches.append(tensor.data)  # a view of the tensor's memory (of bf16 as if it were f16: for copying the same)
         self._block_size = block_size
         self._num_sampled = 0
         self._kv_bytes = num_blocks * block_bytes
@@ -66,6 +68,10 @@ class OpenVINOEngine:
             f"weights {settings.weights}, {self._threads} threads",
         )
         self._compiled = compiled
+
+    def copy(self, source: int, destination: int, num_tokens: int) -> None:
+        for cache in self._caches:
+            cache[destination, :, :num_tokens] = cache[source, :, :num_tokens]
 
     def start(self, rows: Sequence[BatchRow]) -> None:
         tensors = _step_inputs(rows, self._block_size, self._threads)
@@ -83,6 +89,7 @@ class OpenVINOEngine:
         return {"kv": self._kv_bytes, "weights": self.info.weight_bytes}
 
     def close(self) -> None:
+        self._caches.clear()  # the views keep the memory
         del self._request, self._compiled
 
 

@@ -58,8 +58,8 @@ def cost_model(
 
 
 def is_exact(engine: Engine) -> bool:
-    """Whether a token's logits are the same to the last bit alone, in a prompt and beside others: computed, not assumed.
-    Writes over KV blocks, like the ladder."""
+    """Whether a token's logits are the same to the last bit alone, in a prompt, beside others and after half a block that was
+    copied: computed, not assumed. Writes over KV blocks, like the ladder."""
     tokens = [(37 * i + 11) % engine.info.vocab_size for i in range(2 * engine.info.block_size + 3)]
     blocks_each = len(tokens) // engine.info.block_size + 1
     if engine.info.num_blocks < 3 * blocks_each:
@@ -70,7 +70,10 @@ def is_exact(engine: Engine) -> bool:
         alone = _run(engine, [BatchRow([token], position, blocks[1], 1)])
     others = [BatchRow([position + 5], position, blocks[2], 0) for position in range(min(20, len(tokens)))]
     beside = _run(engine, [*others, BatchRow([tokens[-1]], len(tokens) - 1, blocks[1], 1)])
-    return whole == alone == beside
+    size, start = engine.info.block_size, engine.info.block_size + engine.info.block_size // 2
+    engine.copy(blocks[1][1], blocks[2][1], start - size)
+    copied = _run(engine, [BatchRow(tokens[start:], start, [blocks[1][0], *blocks[2][1:]], 1)])
+    return whole == alone == beside == copied
 
 
 def _run(engine: Engine, rows: Sequence[BatchRow]) -> bytes:

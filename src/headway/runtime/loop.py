@@ -257,6 +257,8 @@ class EngineLoop:
         lives = [self._live[row.request.id] for row in step.rows]
         started = self._clock()
         try:
+            for copy in step.copies:
+                self._engine.copy(copy.source, copy.destination, copy.num_tokens)
             self._engine.start([_batch_row(row) for row in step.rows])
             self._hand_out(outbox)
             logits = self._engine.wait()

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
+
+Entry = tuple[int, tuple[int, ...]]
+"""(key of the block before, tokens)"""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCopy:
+    """The KV of the first `num_tokens` of block `source`, to be put into block `destination` as well."""
+
+    source: int
+    destination: int
+    num_tokens: int
 
 
 class BlockPool:
@@ -13,9 +26,13 @@ class BlockPool:
 
     A cached block is found by (key of the block before it, its own tokens): the comparison is of the tokens themselves, never
     of a hash alone, so two different prefixes can't be mistaken for each other.
+
+    Whole blocks are shared. Where a prefix goes on into the middle of a cached block, that block is found by its first quarter,
+    half or three quarters, to be copied from (in blocks of fewer than 8 tokens by any beginning).
     """
 
     ROOT = 0
+    QUARTERS = 4
 
     def __init__(self, num_blocks: int, block_size: int) -> None:
         self.num_blocks = num_blocks
@@ -23,8 +40,11 @@ class BlockPool:
         self._blank = list(range(num_blocks - 1, -1, -1))
         self._idle: OrderedDict[int, None] = OrderedDict()  # unreferenced, content still findable, oldest first
         self._references = [0] * num_blocks
-        self._children: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}  # (parent key, tokens) -> (key, block)
-        self._entries: dict[int, tuple[int, tuple[int, ...]]] = {}  # block -> its entry in _children
+        self._children: dict[Entry, tuple[int, int]] = {}  # (parent key, tokens) -> (key, block)
+        self._entries: dict[int, Entry] = {}  # block -> its entry in _children
+        quarter = max(1, block_size // self.QUARTERS)
+        self._head_lengths = range(quarter, block_size, quarter)
+        self._heads: dict[Entry, dict[int, None]] = {}  # (parent key, first tokens) -> blocks that begin so, latest last
         self._keys = count(1)
 
     @property
@@ -48,7 +68,7 @@ class BlockPool:
             block = self._blank.pop()
         else:
             block, _ = self._idle.popitem(last=False)
-            del self._children[self._entries.pop(block)]
+            self._forget(block)
         self._references[block] = 1
         return block
 
@@ -80,6 +100,24 @@ class BlockPool:
             blocks.append(block)
         return blocks, key
 
+    def match_head(self, key: int, tokens: Sequence[int]) -> tuple[int, int] | None:
+        """Where the beginning of the next block can be copied from. key: of the last block that `match` found; tokens: those
+        after it. Returns (block, tokens to copy: short of a whole block and of the last token); None for less than a quarter.
+
+        No search: of the blocks alike by the longest of the indexed beginnings it is the latest, so less than a quarter of a
+        block is lost to the best of them. No reference is taken: the block may be handed out again, which is no harm if the
+        copies are made in the order in which they were planned and before anything else is written.
+        """
+        wanted = tuple(tokens[: min(len(tokens), self.block_size) - 1])
+        for length in reversed(self._head_lengths):
+            alike = self._heads.get((key, wanted[:length])) if length <= len(wanted) else None
+            if alike:
+                block = next(reversed(alike))
+                if block in self._idle:
+                    self._idle.move_to_end(block)
+                return block, _num_alike(wanted, self._entries[block][1])
+        return None
+
     def seal(self, block: int, parent_key: int, tokens: Sequence[int]) -> int:
         """Make a fully computed block findable; returns its key. If the same content is known already, that entry stays and its
         key is returned (the block given is then simply freed at its end)."""
@@ -90,7 +128,22 @@ class BlockPool:
         key = next(self._keys)
         self._children[entry] = (key, block)
         self._entries[block] = entry
+        for head in self._heads_of(entry):
+            self._heads.setdefault(head, {})[block] = None
         return key
+
+    def _forget(self, block: int) -> None:
+        entry = self._entries.pop(block)
+        del self._children[entry]
+        for head in self._heads_of(entry):
+            alike = self._heads[head]
+            del alike[block]
+            if not alike:
+                del self._heads[head]
+
+    def _heads_of(self, entry: Entry) -> Iterator[Entry]:
+        parent_key, tokens = entry
+        return ((parent_key, tokens[:length]) for length in self._head_lengths)
 
     def check(self) -> None:
         """Raise AssertionError if the books don't add up (used by tests)."""
@@ -101,3 +154,18 @@ class BlockPool:
         assert all(self._references[b] == 0 for b in (*self._blank, *self._idle)), "a referenced block is free"
         assert len(self._children) == len(self._entries), "the prefix cache disagrees with itself"
         assert all(self._children[entry][1] == block for block, entry in self._entries.items())
+        heads: dict[Entry, set[int]] = {}
+        for block, entry in self._entries.items():
+            for head in self._heads_of(entry):
+                heads.setdefault(head, set()).add(block)
+        assert {head: set(alike) for head, alike in self._heads.items()} == heads, "the index of beginnings is wrong"
+
+
+def _num_alike(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many tokens `a` and `b` have in common at their beginning."""
+    n = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        n += 1
+    return n

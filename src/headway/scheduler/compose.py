@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
+from headway.scheduler.blocks import BlockCopy
 from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
 
@@ -60,12 +61,14 @@ class Row:
 @dataclass(slots=True)
 class Step:
     """One forward pass. predicted: seconds. forced_by: the requests whose pace made the step smaller than the most efficient
-    one, whose seconds per token would have been `efficient` (see charge.py)."""
+    one, whose seconds per token would have been `efficient` (see charge.py). copies: to be made in this order before the step
+    starts; set by the scheduler when it gives out the blocks."""
 
     rows: list[Row] = field(default_factory=list)
     predicted: float = 0.0
     forced_by: list[Request] = field(default_factory=list)
     efficient: float = 0.0
+    copies: list[BlockCopy] = field(default_factory=list)
 
     @property
     def num_tokens(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Seats
-from headway.scheduler.blocks import BlockPool
+from headway.scheduler.blocks import BlockCopy, BlockPool
 from headway.scheduler.charge import charge
 from headway.scheduler.compose import Limits, Row, Step, compose
 from headway.scheduler.cost import CostModel, Observation
@@ -26,9 +26,9 @@ class Received:
 class Scheduler:
     """Not thread-safe: the engine loop's thread owns it.
 
-    The cycle: `add` and `cancel` at any time between steps; `plan(now)` gives a step whose rows have their blocks; run it;
-    `complete(step, tokens, now, seconds)` with the sampled tokens of each row that samples (one, and one more for each draft
-    that proved right), in row order.
+    The cycle: `add` and `cancel` at any time between steps; `plan(now)` gives a step whose rows have their blocks; make its
+    copies and run it; `complete(step, tokens, now, seconds)` with the sampled tokens of each row that samples (one, and another
+    for each draft that proved right), in row order.
     """
 
     def __init__(self, modes: Modes, pool: BlockPool, costs: CostModel, limits: Limits, *, speculation: bool = True) -> None:
@@ -71,11 +71,13 @@ class Scheduler:
         if not step.rows:
             return None
         planned = step.rows
-        step.rows = self._give_blocks(planned) or self._give_blocks([self._first_in_rank()])
+        copies: dict[str, BlockCopy] = {}
+        step.rows = self._give_blocks(planned, copies) or self._give_blocks([self._first_in_rank()], copies)
+        step.copies = list(copies.values())
         for row in step.rows:
             if row.request.started_at is None:
                 row.request.started_at = now
-        if len(step.rows) < len(planned):
+        if step.rows != planned:
             step.predicted = self.costs.seconds(step.num_tokens, step.context, step.num_samples)
             step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
         return step
@@ -136,16 +138,23 @@ class Scheduler:
                 others = [r.service for r in self.running() if r is not request]
                 request.service = min(others, default=0.0)
 
-    def _give_blocks(self, rows: Iterable[Row]) -> list[Row]:
-        """Blocks for every row, in order; where the pool is empty the least privileged request is evicted, or the row waits."""
+    def _give_blocks(self, rows: Iterable[Row], copies: dict[str, BlockCopy]) -> list[Row]:
+        """Blocks for every row, in order; where the pool is empty the least privileged request is evicted, or the row waits.
+        What a row's first own block gets from the prefix cache goes to `copies`, by request id.
+
+        A copy's source may be handed out again in the same plan, even as its own destination. That is right nevertheless: only
+        sealed blocks are sources, and no block of this plan is sealed before the step has ended, so that a source can only be
+        overwritten by a copy planned after its own or by the step, both of which come later.
+        """
         kept: list[Row] = []
         evicted: set[str] = set()
         for row in rows:
             request = row.request
             if request.id in evicted:
                 continue
+            head = None
             if request.num_computed == 0 and not request.blocks:
-                row = self._from_cache(row)
+                row, head = self._from_cache(row)
             need = self._blocks_for(request.num_computed + row.num_tokens) - len(request.blocks)
             if row.num_drafts and need > self.pool.num_free:  # a guess is not worth an eviction
                 row = Row(request, row.num_tokens - row.num_drafts, row.samples)
@@ -156,24 +165,33 @@ class Scheduler:
                     break
                 self._evict(victim)
                 evicted.add(victim.id)
+                copies.pop(victim.id, None)
                 kept = [k for k in kept if k.request is not victim]
             blocks = self.pool.allocate(need) if need > 0 else []
             if blocks is None:
+                if head:
+                    self._free(request)  # the copy that it counts as computed is not made
                 continue
             request.blocks += blocks
+            if head:
+                copies[request.id] = BlockCopy(head[0], request.blocks[request.num_sealed], head[1])
             kept.append(row)
         return kept
 
-    def _from_cache(self, row: Row) -> Row:
-        """Start a request on what the prefix cache has of it."""
+    def _from_cache(self, row: Row) -> tuple[Row, tuple[int, int] | None]:
+        """Start a request on what the prefix cache has of it: whole blocks, and the block to copy the beginning of its next one
+        from, with the number of tokens (counted as computed already)."""
         request = row.request
         request.blocks, request.prefix_key = self.pool.match(request.tokens)
         request.num_sealed = len(request.blocks)
         request.num_computed = request.num_sealed * self.pool.block_size
+        head = self.pool.match_head(request.prefix_key, request.tokens[request.num_computed :])
+        if head:
+            request.num_computed += head[1]
         if request.first_token_at is None:
             request.num_cached = request.num_computed
         n = min(row.num_tokens, request.pending)
-        return Row(request, n, n == request.pending)
+        return Row(request, n, n == request.pending), head
 
     def _victim(self, wanting: Request) -> Request | None:
         """The request to evict for `wanting`: of the lowest pace, the latest to come; never one that is before it."""
