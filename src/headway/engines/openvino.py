@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headway.config import EngineSettings
 from headway.engines.base import BatchRow, EngineInfo
 from headway.engines.graph import SAMPLED, is_cache, paged, vocab_size
+from headway.engines.shapes import StickySize
 from headway.errors import ModelError, UsageError
 
 Ints = NDArray[np.int32]
@@ -50,11 +51,13 @@ class OpenVINOEngine:
         num_blocks = _num_blocks(settings.kv_memory, block_bytes, block_size, context_length, max_context_tokens)
         self._caches: list[NDArray[Any]] = []
         for name, port in caches.items():
-            tensor = ov.Tensor(port.get_element_type(), ov.Shape([num_blocks, *shapes[name][1:]]))
+            # One more than the pool has: the one that padding writes into.
+            tensor = ov.Tensor(port.get_element_type(), ov.Shape([num_blocks + 1, *shapes[name][1:]]))
             self._request.set_tensor(name, tensor)
             self._caches.append(tensor.data)  # a view of the tensor's memory (of bf16 as if it were f16: for copying the same)
         self._block_size = block_size
         self._num_sampled = 0
+        self._sizes = StickySize()
         self._kv_bytes = num_blocks * block_bytes
         self.info = EngineInfo(
             vocab_size=vocab_size(model),
@@ -74,7 +77,8 @@ class OpenVINOEngine:
             cache[destination, :, :num_tokens] = cache[source, :, :num_tokens]
 
     def start(self, rows: Sequence[BatchRow]) -> None:
-        tensors = _step_inputs(rows, self._block_size, self._threads)
+        size = self._sizes.fit(sum(len(row.tokens) for row in rows))
+        tensors = _step_inputs(rows, self._block_size, self._threads, size, self.info.num_blocks)
         self._num_sampled = sum(row.num_sampled for row in rows)
         for name, values in tensors.items():
             self._request.set_tensor(name, ov.Tensor(values))
@@ -131,8 +135,11 @@ def _num_blocks(wanted: int | None, block_bytes: int, block_size: int, context_l
     return int(num_blocks)
 
 
-def _step_inputs(rows: Sequence[BatchRow], block_size: int, min_sequences: int) -> dict[str, NDArray[Any]]:
-    """The tensors of one step: every token a sequence of length one."""
+def _step_inputs(
+    rows: Sequence[BatchRow], block_size: int, min_sequences: int, size: int, scratch: int
+) -> dict[str, NDArray[Any]]:
+    """The tensors of one step: every token a sequence of length one. Tokens that fill the step up to `size` are sequences too,
+    which write into the block `scratch`."""
     ids: list[int] = []
     past: list[Ints] = []
     tables: list[Ints] = []
@@ -149,17 +156,16 @@ def _step_inputs(rows: Sequence[BatchRow], block_size: int, min_sequences: int) 
             end = len(ids) + n
             sampled.append(np.arange(end - row.num_sampled, end, dtype=np.int32))
         ids.extend(row.tokens)
-    padding = np.zeros(max(0, min_sequences - len(ids)), np.int32)
-    positions = np.concatenate(past)
-    lengths = np.concatenate([np.ones(len(ids), np.int32), padding])
-    counts = np.concatenate([*needs, padding])
+    fill = np.zeros(size - len(ids), np.int32)
+    empty = np.zeros(max(0, min_sequences - size), np.int32)
+    positions = np.concatenate([*past, fill])
     return {
-        "input_ids": np.array(ids, np.int64),
+        "input_ids": np.array(ids + fill.tolist(), np.int64),
         "position_ids": positions.astype(np.int64),
-        "past_lens": np.concatenate([positions, padding]),
-        "subsequence_begins": _begins(lengths),
-        "block_indices": np.concatenate(tables),
-        "block_indices_begins": _begins(counts),
+        "past_lens": np.concatenate([positions, empty]),
+        "subsequence_begins": _begins(np.concatenate([np.ones(size, np.int32), empty])),
+        "block_indices": np.concatenate([*tables, fill + scratch]),
+        "block_indices_begins": _begins(np.concatenate([*needs, fill + 1, empty])),
         "max_context_len": np.array(int(positions.max()) + 1, np.int32),
         # The graph's last product wants one row at least; wait() drops what nobody asked for.
         SAMPLED: np.concatenate(sampled).astype(np.int64) if sampled else np.zeros(1, np.int64),
