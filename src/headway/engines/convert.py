@@ -17,7 +17,7 @@ from pathlib import Path
 from headway.errors import ModelError
 
 GRAPH = "openvino_model.xml"
-LAYOUT = 2
+LAYOUT = 3
 """Raised when the form of what is cached changes."""
 
 

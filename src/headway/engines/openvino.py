@@ -141,34 +141,43 @@ def _step_inputs(
     """The tensors of one step: every token a sequence of length one. Tokens that fill the step up to `size` are sequences too,
     which write into the block `scratch`."""
     ids: list[int] = []
-    past: list[Ints] = []
+    past: list[int] = []
+    counts: list[int] = []
     tables: list[Ints] = []
-    needs: list[Ints] = []
-    sampled: list[Ints] = []
+    sampled: list[int] = []
+    singles: list[int] = []  # the tables of rows of one token, which most are, gathered up to be made one array
     for row in rows:
         n = len(row.tokens)
-        positions = np.arange(row.start, row.start + n, dtype=np.int32)
-        need = positions // block_size + 1
-        _append_tables(tables, np.array(row.blocks, np.int32), need)
-        past.append(positions)
-        needs.append(need)
-        if row.num_sampled:
-            end = len(ids) + n
-            sampled.append(np.arange(end - row.num_sampled, end, dtype=np.int32))
-        ids.extend(row.tokens)
+        if n == 1:
+            count = row.start // block_size + 1
+            counts.append(count)
+            past.append(row.start)
+            singles += row.blocks[:count]
+        else:
+            if singles:
+                tables.append(np.array(singles, np.int32))
+                singles = []
+            positions = np.arange(row.start, row.start + n, dtype=np.int32)
+            need = positions // block_size + 1
+            _append_tables(tables, np.array(row.blocks, np.int32), need)
+            counts += need.tolist()
+            past += positions.tolist()
+        ids += row.tokens
+        sampled += range(len(ids) - row.num_sampled, len(ids))
+    tables.append(np.array(singles, np.int32))
     fill = np.zeros(size - len(ids), np.int32)
     empty = np.zeros(max(0, min_sequences - size), np.int32)
-    positions = np.concatenate([*past, fill])
+    positions = np.array(past + fill.tolist(), np.int32)
     return {
         "input_ids": np.array(ids + fill.tolist(), np.int64),
         "position_ids": positions.astype(np.int64),
         "past_lens": np.concatenate([positions, empty]),
         "subsequence_begins": _begins(np.concatenate([np.ones(size, np.int32), empty])),
         "block_indices": np.concatenate([*tables, fill + scratch]),
-        "block_indices_begins": _begins(np.concatenate([*needs, fill + 1, empty])),
+        "block_indices_begins": _begins(np.array(counts + [1] * len(fill) + [0] * len(empty), np.int32)),
         "max_context_len": np.array(int(positions.max()) + 1, np.int32),
         # The graph's last product wants one row at least; wait() drops what nobody asked for.
-        SAMPLED: np.concatenate(sampled).astype(np.int64) if sampled else np.zeros(1, np.int64),
+        SAMPLED: np.array(sampled or [0], np.int64),
     }
 
 

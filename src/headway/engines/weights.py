@@ -3,8 +3,9 @@
 OpenVINO GenAI's GGUF reader keeps 4-bit groups with a zero point rounded to a whole number. Formats with a free minimum per
 group (Q4_1, the K quants) lose by that about a tenth of each weight, and the model a fifth of its perplexity (measured: 18.9
 against 15.1 for SmolLM2-135M Q4_1). So each matrix of the converted graph is compared with the tensor that it came from, and
-one that is off is replaced by the true weights as symmetric int8 with a scale per output channel, which costs no measurable
-perplexity (15.07 against 15.06 for f32) and is what the CPU plugin multiplies fastest.
+one that is off is replaced by the true weights as symmetric int8 with a scale per output channel, which is what the CPU plugin
+multiplies fastest; then the vocabulary's matrix too. Against the file's weights in f32, over 2,000 tokens: Kullback-Leibler
+divergence 0.010 and the same likeliest token at 95% of the places; with the reader's weights 0.365 and 71%.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def repair(model: ov.Model, gguf: Path) -> Repair:
         name = None if loaded is None else _closest(loaded, sums)
         if loaded is not None and name is not None:
             true, error = _aligned(_weights(by_name[name]), loaded, heads)
-            if LOSSY < error < 0.5:
+            if LOSSY < error < 0.5 or (errors and node is matmuls[-1]):
                 source = node.input_value(0)
                 siblings.setdefault((source.get_node().get_friendly_name(), source.get_index()), []).append((node, true))
                 errors.append(error)

@@ -44,7 +44,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         engine,
         max(settings.scheduler.max_step_tokens, seats),
         home() / "ladders",
-        identity=f"{model.sha256} {engine.info.description} {seats} {settings.scheduler.max_step_tokens}",
+        identity=f"{folder.name} {model.sha256} {engine.info.description} {settings.scheduler.max_step_tokens} {seats}",
     )
     info = replace(engine.info, exact=is_exact(engine))
     modes = modes_from(costs, settings.scheduler, settings.modes)

@@ -54,6 +54,8 @@ def sample_verifying(
     """
     if not any(drafts):
         return [[token] for token in sample(logits, states)]
+    if all(_is_plain(s) for s in states):
+        return _greedy_verifying(logits.argmax(axis=1).tolist(), states, drafts)
     first = np.cumsum([0, *(1 + len(d) for d in drafts[:-1])])
     results: list[list[TokenLogprob]] = [[] for _ in states]
     active = list(range(len(states)))
@@ -64,6 +66,29 @@ def sample_verifying(
             results[i].append(token)
         active = [i for i in active if depth < len(drafts[i]) and results[i][depth].token == drafts[i][depth]]
         depth += 1
+    return results
+
+
+def _is_plain(state: SamplingState) -> bool:
+    """Whether the token is simply the likeliest one, and nothing more is asked."""
+    return state.params.temperature == 0.0 and not state.adjusts and state.params.logprobs is None
+
+
+def _greedy_verifying(
+    best: Sequence[int], states: Sequence[SamplingState], drafts: Sequence[Sequence[int]]
+) -> list[list[TokenLogprob]]:
+    """best: the likeliest token at each row of the logits."""
+    results: list[list[TokenLogprob]] = []
+    at = 0
+    for state, guesses in zip(states, drafts, strict=True):
+        right = 0
+        while right < len(guesses) and best[at + right] == guesses[right]:
+            right += 1
+        tokens = best[at : at + right + 1]
+        for token in tokens:
+            state.observe(token)
+        results.append([TokenLogprob(token, np.nan) for token in tokens])
+        at += len(guesses) + 1
     return results
 
 

@@ -30,7 +30,9 @@ class Limits:
     shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
     quicker, one with credit waits no longer.
     min_chunk: prompt tokens that any step carries if a prompt is waiting.
-    free_rows: a step may grow by this share of its time for rows that a knee of the curve makes nearly free."""
+    free_rows: a step may grow by this share of its time for rows that a knee of the curve makes nearly free.
+    granule: a step with a prompt's chunk gets a multiple of so many tokens, if it can: engines like sizes that they know.
+    draft_gain: share by which drafts have to raise a step's expected tokens/s; for less, another size isn't worth it."""
 
     max_step_tokens: int = 256
     advantage: float = 1.08
@@ -41,6 +43,8 @@ class Limits:
     longest: float = 1.4
     min_chunk: int = 1
     free_rows: float = 0.01
+    granule: int = 32
+    draft_gain: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,9 @@ def _chunk_within(rows: int, context_each: float, first: Request, costs: CostMod
     spent = attended * rows * context_each + costs.per_sample * costs.drift * (rows + 1)
     each = first.num_computed + 0.5 * min(first.pending, room)
     fitting = costs.tokens_within(budget - spent + attended * rows * each, rows + room, context_each=each) - rows
-    return max(min(limits.min_chunk, room), min(fitting, room))
+    chunk = max(min(limits.min_chunk, room), min(fitting, room))
+    even = (rows + chunk) // limits.granule * limits.granule - rows
+    return even if even >= chunk // 2 and even > 0 else chunk
 
 
 def _fill_knee(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float, limits: Limits) -> int:
@@ -216,6 +222,7 @@ def _drafts(
     expected = float(len(riders))
     # A chunk's tokens have contexts of their own; what a draft adds is the same with and without them.
     taken = costs.seconds(tokens, int(len(riders) * context_each), len(riders))
+    rate_without = expected / taken
     candidates = [i for i, r in enumerate(riders) if r.drafts]
     while candidates and tokens < limits.max_step_tokens:
         best = max(candidates, key=survival.__getitem__)
@@ -229,7 +236,7 @@ def _drafts(
         survival[best] *= riders[best].acceptance
         if counts[best] == len(riders[best].drafts):
             candidates.remove(best)
-    return counts
+    return counts if expected / taken >= (1.0 + limits.draft_gain) * rate_without else [0] * len(riders)
 
 
 def _chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
