@@ -10,7 +10,7 @@ from headway.engines.shapes import CHANGE, WINDOW, StickySize
 
 def test_a_steady_load_is_not_padded_beyond_the_scale() -> None:
     sizes = StickySize()
-    assert [sizes.fit(n) for n in (1, 1, 1)] == [1, 1, 1]
+    assert [sizes.fit(n) for n in (4, 4, 4)] == [4, 4, 4]
     assert [sizes.fit(n) for n in (32, 32)] == [32, 32]
 
 
@@ -21,8 +21,8 @@ def test_a_load_that_wavers_keeps_its_size() -> None:
 
 def test_a_smaller_load_gets_its_smaller_size_after_a_while() -> None:
     sizes = StickySize()
-    sizes.fit(8)
-    assert [sizes.fit(1) for _ in range(WINDOW)] == [8] * (WINDOW - 1) + [1]
+    sizes.fit(12)
+    assert [sizes.fit(3) for _ in range(WINDOW)] == [12] * (WINDOW - 1) + [4]
 
 
 def test_a_much_smaller_load_gets_it_at_once() -> None:

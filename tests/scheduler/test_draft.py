@@ -29,6 +29,7 @@ def test_nothing_known_or_nothing_wanted_is_no_draft() -> None:
     assert Lookup().propose([1, 2, 3, 4], 4) == []
     assert Lookup().propose([1, 1, 1, 1], 0) == []
     assert Lookup().propose([5], 4) == []
+    assert Lookup().propose([], 4) == []
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=12), st.integers(0, 12))

@@ -36,8 +36,7 @@ class StickySize:
 
 
 def _rounded(tokens: int) -> int:
-    """Up to the next size of a scale whose steps are about a tenth: close sizes then are the same."""
-    for most, step in ((4, 1), (16, 2), (64, 4)):
-        if tokens <= most:
-            return -(-tokens // step) * step
-    return -(-tokens // 16) * 16
+    """Up to the next size of a scale: close sizes then are the same. Four tokens take hardly longer than one (10.9 and 10.2
+    ms), and a row that decodes alone mostly has drafts to fill them."""
+    step = 4 if tokens <= 64 else 16
+    return -(-tokens // step) * step

@@ -30,7 +30,8 @@ class Limits:
     shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
     quicker, one with credit waits no longer.
     min_chunk: prompt tokens that any step carries if a prompt is waiting.
-    free_rows: a step may grow by this share of its time for rows that a knee of the curve makes nearly free.
+    free_rows, knee: a step may grow by this share of its time for rows that a knee of the curve makes nearly free, if it
+    then has this many times as many.
     granule: a step with a prompt's chunk gets a multiple of so many tokens, if it can: engines like sizes that they know.
     draft_gain: share by which drafts have to raise a step's expected tokens/s; for less, another size isn't worth it."""
 
@@ -43,6 +44,7 @@ class Limits:
     longest: float = 1.4
     min_chunk: int = 1
     free_rows: float = 0.01
+    knee: float = 1.5
     granule: int = 32
     draft_gain: float = 0.1
 
@@ -201,14 +203,14 @@ def _chunk_within(rows: int, context_each: float, first: Request, costs: CostMod
 
 
 def _fill_knee(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float, limits: Limits) -> int:
-    """More rows if they are (nearly) free."""
+    """More rows if they are (nearly) free and many: a few would only take from the lead of the rows that always ride."""
     rows = num_always + num_others
     if num_others == available:
         return num_others
     taken = costs.seconds(rows, int(rows * context_each), rows)
     within = taken * (1.0 + limits.free_rows)
     fitting = costs.tokens_within(within, num_always + available, context_each=context_each, sampled=True)
-    return max(num_others, fitting - num_always)
+    return fitting - num_always if fitting >= limits.knee * rows else num_others
 
 
 def _drafts(

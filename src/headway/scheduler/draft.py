@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MAX_DRAFTS = 8
-NGRAMS = (3, 2)
+NGRAMS = (3, 2, 1)
 """How many last tokens are looked up: the longer match first."""
 
 
