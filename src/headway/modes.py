@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,5 +39,5 @@ class Modes:
     def __getitem__(self, name: ModeName) -> Mode:
         return self.fast if name is ModeName.FAST else self.standard
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[Mode]:
         return iter((self.standard, self.fast))

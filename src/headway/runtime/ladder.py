@@ -18,6 +18,7 @@ CONTEXT = 128
 LONG_CONTEXT = 1024
 SAMPLED_UP_TO = 64
 """Rungs up to here look like decoding (every token sampled), above like a prompt's chunk (one sampled)."""
+ROUNDS = 3
 AGREEMENT = (0.6, 1.6)
 """A cached ladder is used if a few fresh rungs differ from it by a factor in this range; it is then scaled by it."""
 
@@ -34,7 +35,6 @@ def cost_model(
     identity: str = "",
     fresh: bool = False,
     clock: Timer = time.perf_counter,
-    progress: Callable[[int, int], None] | None = None,
 ) -> CostModel:
     """The cost model of this engine on this machine: from `cache` if it still agrees, else from a full ladder (some seconds).
 
@@ -45,13 +45,7 @@ def cost_model(
         known = _read(path)
         if known is not None and _still_agrees(engine, known, clock):
             return known
-    rungs = _rungs(engine, max_step_tokens)
-    observations = []
-    for done, rung in enumerate(rungs):
-        observations.append(_measure(engine, rung, clock))
-        if progress:
-            progress(done + 1, len(rungs))
-    costs = CostModel.fit(observations)
+    costs = CostModel.fit(_climb(engine, _rungs(engine, max_step_tokens), clock))
     if path is not None:
         _write(path, costs)
     return costs
@@ -94,7 +88,17 @@ def _rungs(engine: Engine, max_step_tokens: int) -> list[Rung]:
     return rungs
 
 
-def _measure(engine: Engine, rung: Rung, clock: Timer) -> Observation:
+def _climb(engine: Engine, rungs: Sequence[Rung], clock: Timer) -> list[Observation]:
+    """The median of each rung over ROUNDS rounds: what disturbs the machine for a second then spoils no rung's every time."""
+    rounds = [[_measure(engine, rung, clock) for rung in rungs] for _ in range(ROUNDS)]
+    return [
+        Observation(tokens, tokens * (before + 1), sampled, statistics.median(times))
+        for (tokens, before, sampled), times in zip(rungs, zip(*rounds, strict=True), strict=True)
+    ]
+
+
+def _measure(engine: Engine, rung: Rung, clock: Timer) -> float:
+    """Seconds of a step, the better of two; one more goes first, since it also sets up the buffers of its shape."""
     tokens, before, sampled = rung
     size, num_blocks = engine.info.block_size, engine.info.num_blocks
     table = before // size + 1
@@ -103,21 +107,21 @@ def _measure(engine: Engine, rung: Rung, clock: Timer) -> Observation:
         BatchRow([7 + i], before, [(i * table + b) % num_blocks for b in range(table)], int(i < sampled)) for i in range(tokens)
     ]
     times = []
-    for _ in range(4 if tokens <= SAMPLED_UP_TO else 3):
+    for _ in range(3):
         begun = clock()
         engine.start(rows)
         engine.wait()
         times.append(clock() - begun)
-    # The first run of a shape also sets up its buffers.
-    return Observation(tokens, tokens * (before + 1), sampled, statistics.median(times[1:]))
+    return min(times[1:])
 
 
 def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
     room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
     ratios = []
     for tokens in (1, 8, 32):
-        o = _measure(engine, (tokens, min(CONTEXT, room), tokens), clock)
-        ratios.append(o.seconds / costs.seconds(o.tokens, o.context, o.samples))
+        before = min(CONTEXT, room)
+        seconds = statistics.median(_measure(engine, (tokens, before, tokens), clock) for _ in range(ROUNDS))
+        ratios.append(seconds / costs.seconds(tokens, tokens * (before + 1), tokens))
     costs.drift = statistics.median(ratios)
     return AGREEMENT[0] <= costs.drift <= AGREEMENT[1]
 

@@ -17,6 +17,7 @@ from headway.engines.base import BatchRow, Engine
 from headway.errors import RequestError
 from headway.modes import ModeName, Modes
 from headway.runtime.api import Delta, FinishReason, GenerateRequest, Timing, TokenLogprob, Usage
+from headway.runtime.live import Live
 from headway.runtime.stream import Stream
 from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
@@ -41,25 +42,11 @@ class Observer(Protocol):
     def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None: ...
 
 
-@dataclass(slots=True, eq=False)
-class _Live:
-    """A request that is in the loop: its scheduler's side, and the way its output takes."""
-
-    request: Request
-    sampling: SamplingState
-    text: TextStream
-    min_tokens: int
-    stream: Stream
-    events: asyncio.AbstractEventLoop
-    num_delivered: int = 0
-    ended: bool = False
-
-
 @dataclass(slots=True)
 class _Outbox:
     """What a step yielded and nobody has seen yet."""
 
-    tokens: list[tuple[_Live, list[TokenLogprob], str | None]] = field(default_factory=list)
+    tokens: list[tuple[Live, list[TokenLogprob], str | None]] = field(default_factory=list)
 
 
 class EngineLoop:
@@ -83,7 +70,7 @@ class EngineLoop:
         # Held for planning and completing (well under a millisecond), never while the device works.
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, Live] = {}
         self._in_flight: set[str] = set()
         self._leaving: dict[str, FinishReason] = {}
         self._accepting = True
@@ -145,7 +132,7 @@ class EngineLoop:
             stop_tokens=stops,
             min_tokens=request.min_tokens,
         )
-        live = _Live(
+        live = Live(
             request=scheduled,
             sampling=SamplingState(
                 request.sampling, request.prompt, banned=sorted(self._tokenizer.eos_ids), min_tokens=request.min_tokens
@@ -285,22 +272,15 @@ class EngineLoop:
 
     def _hand_out(self, outbox: _Outbox) -> None:
         """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""
-        ready: list[tuple[_Live, Delta]] = []
+        ready: list[tuple[Live, Delta]] = []
         with self._lock:
             for live, tokens, ended in outbox.tokens:
                 if not live.ended:
                     ready.append((live, self._delta(live, tokens, ended)))
             self._send(ready)
 
-    def _delta(self, live: _Live, tokens: Sequence[TokenLogprob], ended: str | None) -> Delta:
-        text = ""
-        num_taken = 0
-        for sampled in tokens:
-            num_taken += 1
-            live.num_delivered += 1
-            text += live.text.push(sampled.token, heed_stops=live.num_delivered > live.min_tokens)
-            if live.text.stopped is not None:
-                break  # tokens behind a stop string are neither shown nor billed
+    def _delta(self, live: Live, tokens: Sequence[TokenLogprob], ended: str | None) -> Delta:
+        text, num_taken = live.take(tokens)
         logprobs = tuple(tokens[:num_taken]) if live.sampling.params.logprobs is not None else ()
         if live.text.stopped is not None:
             self._drop(live)
@@ -310,7 +290,7 @@ class EngineLoop:
             return self._last(live, text + live.text.flush(), why, num_tokens=num_taken, logprobs=logprobs)
         return Delta(text, num_taken, logprobs)
 
-    def _drop(self, live: _Live) -> None:
+    def _drop(self, live: Live) -> None:
         """Take a request whose output is complete out of the scheduler; if a step with it is running, when that has ended."""
         if live.request.id in self._in_flight:
             self._leaving[live.request.id] = "stop"
@@ -319,7 +299,7 @@ class EngineLoop:
 
     def _last(
         self,
-        live: _Live,
+        live: Live,
         text: str,
         why: FinishReason,
         *,
@@ -330,15 +310,13 @@ class EngineLoop:
         """The delta that ends a request; from here on it is no longer live."""
         live.ended = True
         self._live.pop(live.request.id, None)
-        usage, timing = _usage(live), _timing(live.request, self._clock())
-        started = live.request.first_token_at
-        ttft = None if started is None else started - live.request.arrival
+        usage, timing = live.usage(), live.timing(self._clock())
         if self._observer:
-            self._observer.on_finish(live.request.mode, why, usage, timing, ttft)
+            self._observer.on_finish(live.request.mode, why, usage, timing, live.ttft)
         stop_string = live.text.stopped if why == "stop" else None
         return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing)
 
-    def _send(self, deltas: Sequence[tuple[_Live, Delta]]) -> None:
+    def _send(self, deltas: Sequence[tuple[Live, Delta]]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Stream, Delta]]] = {}
         for live, delta in deltas:
             by_loop.setdefault(live.events, []).append((live.stream, delta))
@@ -377,7 +355,7 @@ def _rows_by_mode(step: Step) -> dict[str, int]:
     return counts
 
 
-def _outbox(received: Sequence[Received], sampling: Sequence[_Live], sampled: Sequence[list[TokenLogprob]]) -> _Outbox:
+def _outbox(received: Sequence[Received], sampling: Sequence[Live], sampled: Sequence[list[TokenLogprob]]) -> _Outbox:
     """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing."""
     took = {r.request.id: r for r in received}
     outbox = _Outbox()
@@ -391,24 +369,3 @@ def _outbox(received: Sequence[Received], sampling: Sequence[_Live], sampled: Se
 def _push_all(batch: Sequence[tuple[Stream, Delta]]) -> None:
     for stream, delta in batch:
         stream.push(delta)
-
-
-def _usage(live: _Live) -> Usage:
-    request = live.request
-    return Usage(
-        prompt_tokens=request.num_prompt,
-        completion_tokens=live.num_delivered,
-        cached_tokens=request.num_cached,
-        engine_seconds=request.engine_seconds,
-        attainment=request.attainment,
-        pace=request.pace,
-        drafted_tokens=request.num_drafted,
-        accepted_tokens=request.num_accepted,
-    )
-
-
-def _timing(request: Request, now: float) -> Timing:
-    started = request.started_at if request.started_at is not None else now
-    first = request.first_token_at if request.first_token_at is not None else now
-    last = request.last_token_at if request.last_token_at is not None else first
-    return Timing(started - request.arrival, first - started, last - first, last - request.arrival)

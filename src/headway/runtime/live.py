@@ -1,0 +1,65 @@
+"""A request while it is in the loop: its scheduler's side, and the way its output takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headway.runtime.api import Timing, TokenLogprob, Usage
+from headway.runtime.stream import Stream
+from headway.sampling.state import SamplingState
+from headway.scheduler.request import Request
+from headway.text.stream import TextStream
+
+
+@dataclass(slots=True, eq=False)
+class Live:
+    """min_tokens: output tokens before which stop strings are not heeded. num_delivered: tokens whose text has been made.
+    ended: its last delta is out."""
+
+    request: Request
+    sampling: SamplingState
+    text: TextStream
+    min_tokens: int
+    stream: Stream
+    events: asyncio.AbstractEventLoop
+    num_delivered: int = 0
+    ended: bool = False
+
+    def take(self, tokens: Sequence[TokenLogprob]) -> tuple[str, int]:
+        """Text of the tokens, and how many of them count: those behind a stop string are neither shown nor billed."""
+        text = ""
+        for n, sampled in enumerate(tokens, start=1):
+            self.num_delivered += 1
+            text += self.text.push(sampled.token, heed_stops=self.num_delivered > self.min_tokens)
+            if self.text.stopped is not None:
+                return text, n
+        return text, len(tokens)
+
+    def usage(self) -> Usage:
+        request = self.request
+        return Usage(
+            prompt_tokens=request.num_prompt,
+            completion_tokens=self.num_delivered,
+            cached_tokens=request.num_cached,
+            engine_seconds=request.engine_seconds,
+            attainment=request.attainment,
+            pace=request.pace,
+            drafted_tokens=request.num_drafted,
+            accepted_tokens=request.num_accepted,
+        )
+
+    def timing(self, now: float) -> Timing:
+        """`now` stands in for what has not happened yet."""
+        request = self.request
+        started = request.started_at if request.started_at is not None else now
+        first = request.first_token_at if request.first_token_at is not None else now
+        last = request.last_token_at if request.last_token_at is not None else first
+        return Timing(started - request.arrival, first - started, last - first, last - request.arrival)
+
+    @property
+    def ttft(self) -> float | None:
+        """Seconds from arrival to the first token; None before it."""
+        first = self.request.first_token_at
+        return None if first is None else first - self.request.arrival
