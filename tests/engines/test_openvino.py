@@ -208,3 +208,10 @@ def test_a_folder_that_is_no_graph_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "openvino_model.bin").write_bytes(b"")
     with pytest.raises(ModelError):
         open_engine(tmp_path, EngineSettings(), 8192, 8192)
+
+
+def test_a_cache_that_can_not_be_written_is_one_line(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    with pytest.raises(UsageError, match="HEADWAY_HOME"):
+        converted(tmp_path / "any.gguf", "1" * 64, "int8", in_the_way / "cache")

@@ -26,6 +26,7 @@ class FakeEngine:
         self.info = EngineInfo(VOCAB, context_length, block_size, num_blocks, 8, 1000, True, "fake")
         self.seconds = seconds
         self.fail_at: int | None = None
+        self.fail_start_at: int | None = None
         self.num_steps = 0
         self.num_copied = 0
         self.rows_seen: list[int] = []
@@ -39,6 +40,8 @@ class FakeEngine:
 
     def start(self, rows: Sequence[BatchRow]) -> None:
         self.num_steps += 1
+        if self.num_steps == self.fail_start_at:
+            raise RuntimeError("made to fail at its start")
         self.rows_seen.append(len(rows))
         out = []
         for row in rows:

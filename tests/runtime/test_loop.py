@@ -21,6 +21,7 @@ from headway.scheduler.blocks import BlockPool
 from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
 from headway.scheduler.scheduler import Scheduler
+from headway.text.stream import TextStream
 
 GREEDY = SamplingParams(temperature=0.0)
 TOKENIZER: Any = SimpleNamespace(
@@ -243,6 +244,40 @@ def test_a_failed_step_ends_its_requests_and_the_server_lives_on(rig: Callable[.
         r.engine.fail_at = None
         assert (await collect(r.submit([1], max_tokens=2)))[-1].finish_reason == "length"
         assert r.loop.alive
+
+    run(main())
+
+
+def test_a_step_that_fails_at_its_start_takes_nothing_from_those_before(rig: Callable[..., Rig]) -> None:
+    r = rig()
+    r.engine.fail_start_at = 4
+
+    async def main() -> None:
+        done = r.submit([1], max_tokens=3, ignore_eos=True, sampling=WITH_TOKENS)
+        struck = r.submit([2], max_tokens=100, ignore_eos=True, sampling=WITH_TOKENS)
+        whole = await collect(done)
+        assert whole[-1].finish_reason == "length"
+        assert tokens_of(whole) == chain(1, 3)
+        broken = await collect(struck)
+        assert broken[-1].finish_reason == "error"
+
+    r.loop._scheduler.speculation = False  # one token a step
+    run(main())
+
+
+def test_text_that_can_not_be_made_ends_its_own_request_alone(rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch) -> None:
+    r = rig()
+
+    class Broken(TextStream):
+        def push(self, token: int, *, heed_stops: bool = True) -> str:
+            raise IndexError(token)
+
+    async def main() -> None:
+        good = r.submit([1], max_tokens=6, ignore_eos=True, sampling=WITH_TOKENS)
+        monkeypatch.setattr("headway.runtime.loop.TextStream", Broken)
+        bad = r.submit([2], max_tokens=6, ignore_eos=True)
+        assert (await collect(bad))[-1].finish_reason == "error"
+        assert tokens_of(await collect(good)) == chain(1, 6)
 
     run(main())
 

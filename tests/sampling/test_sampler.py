@@ -162,7 +162,7 @@ def test_logprobs_are_of_the_models_own_distribution() -> None:
 def test_extreme_logits_and_temperatures_still_give_a_token(bias: float) -> None:
     row = logits(4)[0]
     row[7] = bias
-    for temperature in (1e-6, 1.0, 100.0):
+    for temperature in (1e-300, 1e-39, 1e-6, 1.0, 100.0):
         tokens = draw(row, SamplingParams(temperature=temperature, seed=1), 20)
         assert all(0 <= t < VOCAB for t in tokens)
         if bias > 0:

@@ -11,22 +11,35 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.metadata import version
 from pathlib import Path
 
-from headway.errors import ModelError
+from headway.errors import ModelError, UsageError
 
 GRAPH = "openvino_model.xml"
+LEFTOVER_SECONDS = 6 * 3600
 LAYOUT = 3
 """Raised when the form of what is cached changes."""
 
 
 def converted(gguf: Path, sha256: str, weights: str, cache: Path) -> Path:
-    """The folder with the IR of `gguf`, converted now if it isn't in `cache` yet. Raises ModelError if it can't be."""
+    """The folder with the IR of `gguf`, converted now if it isn't in `cache` yet. Raises ModelError if the file can't be
+    converted, UsageError if the cache can't be written."""
     folder = cache / f"{sha256[:16]}-{weights}-v{LAYOUT}-openvino-{version('openvino')}"
     if (folder / GRAPH).exists():
         return folder
+    try:
+        _convert_into(folder, gguf, weights, cache)
+    except OSError as error:
+        hint = "set HEADWAY_HOME to a folder that can be written to"
+        raise UsageError(f"the cache folder {cache} can't be used: {error.strerror or error}; {hint}") from None
+    return folder
+
+
+def _convert_into(folder: Path, gguf: Path, weights: str, cache: Path) -> None:
     cache.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(cache)
     # A name in plain ASCII for the reader, whatever the file is called; and a folder that becomes visible only when complete.
     with tempfile.TemporaryDirectory(prefix="converting-", dir=cache) as scratch:
         work = Path(scratch) / "ir"
@@ -42,7 +55,13 @@ def converted(gguf: Path, sha256: str, weights: str, cache: Path) -> Path:
         except OSError:  # another process was quicker
             if not (folder / GRAPH).exists():
                 raise
-    return folder
+
+
+def _remove_leftovers(cache: Path) -> None:
+    """Scratch folders of processes that were killed in mid-conversion, which takes minutes at the most."""
+    for scratch in cache.glob("converting-*"):
+        if time.time() - scratch.stat().st_mtime > LEFTOVER_SECONDS:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _reason(done: subprocess.CompletedProcess[str]) -> str:

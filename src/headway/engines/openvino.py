@@ -33,12 +33,15 @@ class OpenVINOEngine:
         """folder: an OpenVINO IR. context_length: the model's own limit in tokens. max_context_tokens: what all seats
         together could fill, the most that an automatically sized pool holds.
         Raises ModelError for a graph that can't be served, UsageError if the memory asked for isn't there."""
-        core = ov.Core()
         try:
-            model = core.read_model(folder / "openvino_model.xml")
-        except RuntimeError as error:
-            raise ModelError(f"{folder} can't be read: {str(error).strip().splitlines()[-1]}") from None
-        paged(model)
+            self._load(folder, settings, context_length, max_context_tokens)
+        except (RuntimeError, OSError, MemoryError) as error:
+            reason = (str(error).strip().splitlines() or ["out of memory"])[-1]
+            raise ModelError(f"{folder} can't be loaded: {reason}") from None
+
+    def _load(self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int) -> None:
+        core = ov.Core()
+        model = paged(core.read_model(folder / "openvino_model.xml"))
         weight_bytes = (folder / "openvino_model.bin").stat().st_size
         compiled = core.compile_model(model, "CPU", _properties(settings))
         self._threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))

@@ -12,7 +12,7 @@ from headway.catalog.local import LocalModel
 from headway.config import Settings
 from headway.engines import open_engine
 from headway.engines.convert import converted
-from headway.errors import UsageError
+from headway.errors import ModelError, UsageError
 from headway.runtime.ladder import cost_model, is_exact
 from headway.runtime.loop import EngineLoop
 from headway.runtime.paces import modes_from
@@ -39,6 +39,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
     say("loading the model")
     seats = settings.scheduler.max_rows + settings.scheduler.fast_rows
     engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
+    _match_vocabulary(tokenizer, engine.info.vocab_size)
     say("measuring step times")
     costs = cost_model(
         engine,
@@ -65,6 +66,16 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         generator=loop,
     )
     return served, loop
+
+
+def _match_vocabulary(tokenizer: Tokenizer, vocab_size: int) -> None:
+    """Models may have more outputs than words (padding to a round number); those stand for no text. Raises ModelError."""
+    missing = vocab_size - len(tokenizer.token_bytes)
+    if missing < 0:
+        raise ModelError(
+            f"the tokenizer has {len(tokenizer.token_bytes)} tokens, the model only {vocab_size}: they don't belong together"
+        )
+    tokenizer.token_bytes.extend([b""] * missing)
 
 
 def _template(model: LocalModel, settings: Settings, tokenizer: Tokenizer) -> ChatTemplate | None:

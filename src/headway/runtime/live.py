@@ -47,7 +47,8 @@ class Live:
             attainment=request.attainment,
             pace=request.pace,
             drafted_tokens=request.num_drafted,
-            accepted_tokens=request.num_accepted,
+            # Drafts that were right, but behind a stop string, have not become output.
+            accepted_tokens=min(request.num_accepted, max(0, self.num_delivered - 1)),
         )
 
     def timing(self, now: float) -> Timing:

@@ -248,12 +248,14 @@ class EngineLoop:
                 self._engine.copy(copy.source, copy.destination, copy.num_tokens)
             self._engine.start([_batch_row(row) for row in step.rows])
             self._hand_out(outbox)
+            outbox = _Outbox()
             logits = self._engine.wait()
             device_seconds = self._clock() - started
             sampling = [live for live, row in zip(lives, step.rows, strict=True) if row.samples]
             drafts = [row.request.drafts[: row.num_drafts] for row in step.rows if row.samples]
             sampled = sample_verifying(logits, [live.sampling for live in sampling], drafts) if sampling else []
         except Exception as error:
+            self._hand_out(outbox)  # the step before was fine, whatever happened to this one
             self._fail(step, error)
             return _Outbox()
         self._failures = 0
@@ -280,7 +282,12 @@ class EngineLoop:
             self._send(ready)
 
     def _delta(self, live: Live, tokens: Sequence[TokenLogprob], ended: str | None) -> Delta:
-        text, num_taken = live.take(tokens)
+        try:
+            text, num_taken = live.take(tokens)
+        except Exception as error:  # one request's text must not end the others
+            log.error("the text of request %s failed", live.request.id, exc_info=error)
+            self._drop(live)
+            return self._last(live, "", "error", error="the server failed to make text of this request's tokens")
         logprobs = tuple(tokens[:num_taken]) if live.sampling.params.logprobs is not None else ()
         if live.text.stopped is not None:
             self._drop(live)

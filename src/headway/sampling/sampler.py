@@ -14,6 +14,8 @@ from headway.sampling.state import SamplingState
 Floats = NDArray[np.float32]
 
 _BLOCK = 256
+_LARGE = 1e30
+"""As good as infinite for a logit, but still a number to calculate with."""
 _DEPTHS = (2.0, 4.0, 6.0, 9.0, 14.0, np.inf)
 """How far below the best logit candidates are looked for, one try after the other."""
 
@@ -108,7 +110,8 @@ def _adjust_row(row: Floats, state: SamplingState) -> None:
     if params.repetition_penalty != 1.0:
         seen = np.fromiter(state.prompt | state.counts.keys(), np.int64)
         values = row[seen]
-        row[seen] = np.where(values > 0, values / params.repetition_penalty, values * params.repetition_penalty)
+        penalised = np.where(values > 0, values / params.repetition_penalty, values * params.repetition_penalty)
+        row[seen] = np.clip(penalised, -_LARGE, _LARGE)
     if state.counts and (params.presence_penalty or params.frequency_penalty):
         ids = np.fromiter(state.counts.keys(), np.int64)
         counts = np.fromiter(state.counts.values(), np.float32)
@@ -121,9 +124,9 @@ def _adjust_row(row: Floats, state: SamplingState) -> None:
 
 def _draw(logits: Floats, rows: Sequence[int], states: Sequence[SamplingState]) -> list[int]:
     """One token for each of `rows` by its own random number."""
-    scale = np.array([1.0 / states[i].params.temperature for i in rows], np.float32)[:, None]
+    scale = np.array([min(1.0 / states[i].params.temperature, _LARGE) for i in rows], np.float32)[:, None]
     weights = logits[list(rows)]
-    # The maximum goes first: a tiny temperature then can't overflow.
+    # The maximum goes first: a tiny temperature then can't overflow to the wrong side.
     weights -= weights.max(axis=1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
         weights *= scale

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from headway.modes import Mode
 from headway.scheduler.request import Request
 
+LONGEST_WAIT = 60.0
+"""Seconds: clients take no longer `retry-after` seriously."""
+
 
 class Refused(Exception):
     """No seat and no place in the queue; a retry after `retry_after` seconds can succeed."""
@@ -55,7 +58,7 @@ class Seats:
 
     def _next_seat(self) -> float:
         """Seconds until a place should be free: when the first of the running ones is through at its own pace."""
-        return min(_remaining(self.running.values()), default=1.0)
+        return min(min(_remaining(self.running.values()), default=1.0), LONGEST_WAIT)
 
 
 def _remaining(requests: Iterable[Request]) -> Iterable[float]:

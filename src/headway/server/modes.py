@@ -20,6 +20,7 @@ from headway.server.body import show
 
 STANDARD_WORDS = ("auto", "default", "flex", "scale")
 FAST_WORDS = ("priority", "fast")
+SLOWEST_MS = 60_000
 FAST_SUFFIX = "-fast"
 PACE_HEADER = "x-slo-tpot-ms"
 
@@ -80,10 +81,9 @@ def _explicit_pace(tpot_ms: str, modes: Modes) -> float:
         milliseconds = float(tpot_ms)
     except ValueError:
         milliseconds = math.nan
-    if not (milliseconds > 0 and math.isfinite(milliseconds)):
-        raise RequestError(
-            400, f"The header {PACE_HEADER} must be a number of milliseconds above 0, not {show(tpot_ms)}.", param=PACE_HEADER
-        )
+    if not 0 < milliseconds <= SLOWEST_MS:
+        wanted = f"a number of milliseconds above 0 and up to {SLOWEST_MS}"
+        raise RequestError(400, f"The header {PACE_HEADER} must be {wanted}, not {show(tpot_ms)}.", param=PACE_HEADER)
     pace = 1000 / milliseconds
     if pace > modes.fast.pace:
         raise RequestError(
