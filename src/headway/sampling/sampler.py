@@ -167,34 +167,42 @@ def _draw_from_all(weights: Floats, uniforms: NDArray[np.float64]) -> list[int]:
 
 
 def _draw_from_top(weights: Floats, state: SamplingState) -> int:
-    """Draw among the tokens that top_k, top_p and min_p leave, likeliest first."""
+    """Draw among the tokens that top_k, top_p and min_p leave, likeliest first. Equal weights stand in order of their ids.
+
+    Only the weights are sorted, which is many times quicker than finding their order too; whose the drawn one is, is looked up.
+    """
     params = state.params
     ids, values = _candidates(weights, params)
-    cumulative = values.astype(np.float64).cumsum()
-    keep = len(ids)
+    ordered = np.sort(values)[::-1]
+    if params.top_k:
+        ordered = ordered[: params.top_k]
+    cumulative = ordered.cumsum(dtype=np.float64)
+    keep = len(ordered)
     if params.top_p < 1.0:
         total = cumulative[-1] if params.top_k else float(weights.sum(dtype=np.float64))
         keep = int(cumulative.searchsorted(params.top_p * total, side="left")) + 1
     if params.min_p > 0.0:
-        keep = min(keep, int((values >= params.min_p * values[0]).sum()))
-    keep = max(1, min(keep, len(ids)))
-    at = int(cumulative[:keep].searchsorted(state.uniform() * cumulative[keep - 1], side="right"))
-    return int(ids[min(at, keep - 1)])
+        keep = min(keep, int((ordered >= params.min_p * ordered[0]).sum()))
+    keep = max(1, min(keep, len(ordered)))
+    at = min(int(cumulative[:keep].searchsorted(state.uniform() * cumulative[keep - 1], side="right")), keep - 1)
+    before = int((ordered > ordered[at]).sum())
+    return int(ids[values == ordered[at]][at - before])
 
 
 def _candidates(weights: Floats, params: SamplingParams) -> tuple[NDArray[np.int64], Floats]:
-    """Tokens in falling order of weight (the likeliest weighs 1), as many as the filters can need: sorting only the few that
-    matter is what makes this quick. Equal weights stand in order of their ids."""
+    """Tokens in order of their ids, and their weights (the likeliest weighs 1): all that the filters can leave, and not many
+    more, since these will be sorted."""
     if params.top_k:
-        return _largest(weights, params.top_k, np.exp([-depth for depth in _DEPTHS]))
+        ids, _ = _largest(weights, params.top_k, np.exp([-depth for depth in _DEPTHS]))
+        ids.sort()
+        return ids, weights[ids]
     total = float(weights.sum(dtype=np.float64)) if params.top_p < 1.0 else 0.0
     for depth in _DEPTHS:
         floor = max(params.min_p, np.exp(-depth))
         ids = np.flatnonzero(weights >= floor)
         if floor <= params.min_p or (total and float(weights[ids].sum(dtype=np.float64)) >= params.top_p * total):
             break
-    order = np.argsort(-weights[ids], kind="stable")
-    return ids[order], weights[ids][order]
+    return ids, weights[ids]
 
 
 def _largest(values: Floats, n: int, floors: Iterable[float]) -> tuple[NDArray[np.int64], Floats]:
