@@ -36,7 +36,7 @@ class Limits:
     draft_gain: share by which drafts have to raise a step's expected tokens/s; for less, another size isn't worth it."""
 
     max_step_tokens: int = 256
-    advantage: float = 1.08
+    advantage: float = 1.13
     efficiency_floor: float = 0.6
     reserve: float = 1.5
     reserve_standard: float = 0.1
