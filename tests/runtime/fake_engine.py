@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +65,6 @@ class FakeEngine:
             raise RuntimeError("made to fail")
         assert self._logits is not None
         return self._logits
-
-    def memory(self) -> dict[str, Any]:
-        return {}
 
     def close(self) -> None:
         self._logits = None

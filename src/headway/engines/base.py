@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,5 @@ class Engine(Protocol):
 
     def wait(self) -> NDArray[np.float32]:
         """Finish the step begun last. Logits [sum of num_sampled, vocab_size] in row order, valid until the next start."""
-
-    def memory(self) -> dict[str, Any]:
-        """Bytes held, for /metrics."""
 
     def close(self) -> None: ...

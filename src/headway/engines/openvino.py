@@ -61,7 +61,6 @@ class OpenVINOEngine:
         self._block_size = block_size
         self._num_sampled = 0
         self._sizes = StickySize()
-        self._kv_bytes = num_blocks * block_bytes
         self.info = EngineInfo(
             vocab_size=vocab_size(model),
             context_length=min(context_length, num_blocks * block_size),
@@ -91,9 +90,6 @@ class OpenVINOEngine:
         self._request.wait()
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
         return logits.reshape(-1, logits.shape[-1])[: self._num_sampled]
-
-    def memory(self) -> dict[str, Any]:
-        return {"kv": self._kv_bytes, "weights": self.info.weight_bytes}
 
     def close(self) -> None:
         self._caches.clear()  # the views keep the memory

@@ -100,11 +100,6 @@ class EngineLoop:
                 counts[f"running_{mode}"], counts[f"waiting_{mode}"] = self._scheduler.count(mode)
             return counts
 
-    def cost_error(self) -> tuple[float, float]:
-        """Median and p95 of the cost model's relative error over the last steps."""
-        with self._lock:
-            return self._scheduler.costs.error()
-
     # --- the door -----------------------------------------------------------------------------------------------------------
 
     def submit(self, request: GenerateRequest) -> Stream:
