@@ -23,6 +23,7 @@ from headway.scheduler.compose import Limits, compose
 from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.sizes import StepSizes
 
 WARM_UP_STEPS = 200
 VOCABULARY = 49_152
@@ -72,7 +73,7 @@ def simulate(requests: int, fast: int, steps: int) -> dict[str, list[float]]:
     timings: dict[str, list[float]] = {"compose": [], "plan": [], "complete": []}
     for number in range(WARM_UP_STEPS + steps):
         times = [time.perf_counter()]
-        compose(scheduler.running(), scheduler.costs, now, scheduler.limits)
+        compose(scheduler.running(), scheduler.costs, StepSizes(scheduler.costs), now, scheduler.limits)
         times.append(time.perf_counter())
         step = scheduler.plan(now)
         times.append(time.perf_counter())

@@ -55,7 +55,7 @@ class Sequences:
         return [self._free.pop() for _ in range(tokens // self.engine.info.block_size + 1)]
 
     def run(self, rows: Sequence[BatchRow]) -> NDArray[np.float32]:
-        self.engine.start(rows)
+        self.engine.start(rows, self.engine.info.grid.up(sum(len(row.tokens) for row in rows)))
         return self.engine.wait().copy()
 
 

@@ -37,7 +37,8 @@ class FakeEngine:
         self.num_copied += num_tokens
         self._memory[destination, :num_tokens] = self._memory[source, :num_tokens]
 
-    def start(self, rows: Sequence[BatchRow]) -> None:
+    def start(self, rows: Sequence[BatchRow], size: int) -> None:
+        assert size >= sum(len(row.tokens) for row in rows)
         self.num_steps += 1
         if self.num_steps == self.fail_start_at:
             raise RuntimeError("made to fail at its start")

@@ -21,7 +21,7 @@ class Timed(FakeEngine):
         self.now = 0.0
         self.speed = speed
 
-    def start(self, rows: Sequence[BatchRow]) -> None:
+    def start(self, rows: Sequence[BatchRow], size: int) -> None:
         tokens = sum(len(r.tokens) for r in rows)
         context = sum((r.start + 1) * len(r.tokens) for r in rows)
         samples = sum(r.num_sampled for r in rows)
@@ -64,8 +64,8 @@ def test_a_cached_ladder_that_does_not_fit_is_measured_again(tmp_path: Path, spo
 
 def test_an_engine_whose_rows_agree_is_exact_and_one_that_depends_on_the_batch_is_not() -> None:
     class Drifting(FakeEngine):
-        def start(self, rows: Sequence[BatchRow]) -> None:
-            super().start(rows)
+        def start(self, rows: Sequence[BatchRow], size: int) -> None:
+            super().start(rows, size)
             assert self._logits is not None
             self._logits += 1e-6 * len(rows)
 

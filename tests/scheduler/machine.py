@@ -11,12 +11,13 @@ from headway.scheduler.compose import Limits, Row, Step
 from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.sizes import Grid
 
 CURVE = [(1, 0.010), (4, 0.011), (8, 0.0135), (16, 0.0185), (32, 0.0265), (64, 0.045), (128, 0.080), (256, 0.150)]
 
 
 def costs() -> CostModel:
-    return CostModel(CURVE, 0.9e-6, 1e-5)
+    return CostModel(CURVE, 0.9e-6, 1e-5, per_change=0.0045, grid=Grid(((64, 4), (4096, 16))))
 
 
 def modes(max_rows: int = 32, fast_rows: int = 2, standard: float = 13.0, fast: float = 32.5, waiting: int = 1000) -> Modes:
@@ -106,7 +107,7 @@ class Machine:
         for row in step.rows:  # the row's blocks cover what it computes
             assert len(row.request.blocks) * self.pool.block_size >= row.request.num_computed + row.num_tokens
         self.memory.run(step)
-        seconds = self.true.seconds(step.num_tokens, step.context, step.num_samples)
+        seconds = self.true.seconds(step.size, step.context, step.num_samples) + step.changes * self.true.change
         seconds *= self.rng.lognormvariate(0, self.noise)
         self.now += seconds
         self.device_seconds += seconds

@@ -10,7 +10,9 @@ from machine import Machine, costs, speed
 from headway.modes import ModeName
 from headway.scheduler.compose import Limits, compose
 from headway.scheduler.request import Request
+from headway.scheduler.sizes import StepSizes
 
+SIZES = StepSizes(costs())
 FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
 
 
@@ -35,19 +37,19 @@ def names(requests: list[Request]) -> set[str]:
 
 
 def test_nothing_to_do_is_an_empty_step() -> None:
-    assert compose([], costs(), 0.0, Limits()).rows == []
+    assert compose([], costs(), SIZES, 0.0, Limits()).rows == []
 
 
 def test_without_a_tight_pace_everybody_rides() -> None:
     rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(32)]
-    step = compose(rows, costs(), 100.0, Limits())
+    step = compose(rows, costs(), SIZES, 100.0, Limits())
     assert len(step.rows) == 32
     assert step.forced_by == []
 
 
 def test_a_fast_row_rides_always_and_the_others_take_turns() -> None:
     rows = [decoding(f"s{i}", STANDARD, 13.0, service=float(i)) for i in range(32)] + [decoding("f", FAST, 32.5)]
-    step = compose(rows, costs(), 100.0, Limits())
+    step = compose(rows, costs(), SIZES, 100.0, Limits())
     riders = names([row.request for row in step.rows])
     assert "f" in riders
     assert 8 <= len(riders) <= 14
@@ -58,7 +60,7 @@ def test_a_fast_row_rides_always_and_the_others_take_turns() -> None:
 def test_a_late_standard_row_goes_before_those_with_credit() -> None:
     rows = [decoding(f"s{i}", STANDARD, 13.0, service=0.0) for i in range(31)]
     rows += [decoding("late", STANDARD, 13.0, credit=-3.0, service=99.0), decoding("f", FAST, 32.5)]
-    step = compose(rows, costs(), 100.0, Limits())
+    step = compose(rows, costs(), SIZES, 100.0, Limits())
     assert "late" in names([row.request for row in step.rows])
 
 
@@ -67,7 +69,7 @@ def test_a_step_is_no_longer_than_the_fast_rows_credit_allows() -> None:
     prompt = prefilling("p", 4000, 100.1)
     for credit in (-5.0, 0.0, 1.0, 3.0, 50.0):
         rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(20)] + [decoding("f", FAST, 32.5, credit=credit), prompt]
-        step = compose(rows, costs(), 100.0, limits)
+        step = compose(rows, costs(), SIZES, 100.0, limits)
         allowed = min(limits.longest, max(limits.shortest, credit + 1 - limits.reserve)) / 32.5
         assert step.predicted <= allowed * 1.1
         assert any(row.request is prompt for row in step.rows), "a waiting prompt always gets on"
@@ -75,19 +77,19 @@ def test_a_step_is_no_longer_than_the_fast_rows_credit_allows() -> None:
 
 def test_nobody_starves_even_when_a_fast_row_is_hopelessly_late() -> None:
     rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(32)] + [decoding("f", FAST, 500.0, credit=-1000.0)]
-    step = compose(rows, costs(), 100.0, Limits())
+    step = compose(rows, costs(), SIZES, 100.0, Limits())
     assert len(step.rows) >= 2
 
 
 def test_the_prompt_due_first_goes_first() -> None:
-    step = compose([prefilling("b", 400, 2.0), prefilling("a", 400, 1.0)], costs(), 0.0, Limits())
+    step = compose([prefilling("b", 400, 2.0), prefilling("a", 400, 1.0)], costs(), SIZES, 0.0, Limits())
     assert [row.request.id for row in step.rows] == ["a"]
     assert step.rows[0].num_tokens == 256
     assert not step.rows[0].samples
 
 
 def test_small_prompts_share_a_step() -> None:
-    step = compose([prefilling("b", 40, 2.0), prefilling("a", 50, 1.0)], costs(), 0.0, Limits())
+    step = compose([prefilling("b", 40, 2.0), prefilling("a", 50, 1.0)], costs(), SIZES, 0.0, Limits())
     assert [(row.request.id, row.num_tokens, row.samples) for row in step.rows] == [("a", 50, True), ("b", 40, True)]
 
 
@@ -98,15 +100,15 @@ def test_the_efficiency_floor_keeps_steps_from_getting_too_small() -> None:
     def rate(n: int) -> float:
         return n / model.seconds(n, n * 70, n)
 
-    step = compose(rows, model, 100.0, Limits(efficiency_floor=0.6))
+    step = compose(rows, model, StepSizes(model), 100.0, Limits(efficiency_floor=0.6))
     assert rate(len(step.rows)) >= 0.6 * rate(33)
-    assert len(compose(rows, model, 100.0, Limits(efficiency_floor=0.0)).rows) < len(step.rows)
+    assert len(compose(rows, model, StepSizes(model), 100.0, Limits(efficiency_floor=0.0)).rows) < len(step.rows)
 
 
 def test_rows_that_a_knee_makes_free_ride_along() -> None:
     flat = costs().__class__([(1, 0.010), (2, 0.0101), (16, 0.010101), (17, 0.030), (64, 0.060)], 0.0, 0.0)
     rows = [decoding(f"s{i}", STANDARD, 1.0) for i in range(40)] + [decoding("f", FAST, 50.0)]
-    assert len(compose(rows, flat, 100.0, Limits(efficiency_floor=0.0)).rows) == 16
+    assert len(compose(rows, flat, StepSizes(flat), 100.0, Limits(efficiency_floor=0.0)).rows) == 16
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.15])

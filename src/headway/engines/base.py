@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.scheduler.sizes import ANY_SIZE, Grid
+
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
@@ -17,6 +19,7 @@ class EngineInfo:
     context_length: tokens a request may hold (prompt + output), already bounded by the KV memory.
     block_size: tokens per KV block; num_blocks: blocks in the pool; kv_bytes_per_token; weight_bytes as held in memory.
     exact: a token's logits do not depend, bit for bit, on what else is in the step.
+    grid: the sizes that steps should have.
     """
 
     vocab_size: int
@@ -27,6 +30,7 @@ class EngineInfo:
     weight_bytes: int
     exact: bool
     description: str
+    grid: Grid = ANY_SIZE
 
 
 @dataclass(slots=True)
@@ -52,8 +56,9 @@ class Engine(Protocol):
         """Put the KV of the first `num_tokens` of block `source` into block `destination` (which may be the same) as well. Only
         between steps; done when it returns."""
 
-    def start(self, rows: Sequence[BatchRow]) -> None:
-        """Begin a step; the device works while the caller does something else."""
+    def start(self, rows: Sequence[BatchRow], size: int) -> None:
+        """Begin a step of `size` tokens, at least as many as the rows have; the device works while the caller does something
+        else."""
 
     def wait(self) -> NDArray[np.float32]:
         """Finish the step begun last. Logits [sum of num_sampled, vocab_size] in row order, valid until the next start."""

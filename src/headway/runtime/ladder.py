@@ -19,6 +19,8 @@ LONG_CONTEXT = 1024
 SAMPLED_UP_TO = 64
 """Rungs up to here look like decoding (every token sampled), above like a prompt's chunk (one sampled)."""
 ROUNDS = 3
+CHANGES = 14
+"""Changes of size that are timed."""
 AGREEMENT = (0.6, 1.6)
 """A cached ladder is used if a few fresh rungs differ from it by a factor in this range; it is then scaled by it."""
 
@@ -42,10 +44,11 @@ def cost_model(
     """
     path = None if cache is None else cache / f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
     if path is not None and not fresh:
-        known = _read(path)
+        known = _read(path, engine)
         if known is not None and _still_agrees(engine, known, clock):
             return known
-    costs = CostModel.fit(_climb(engine, _rungs(engine, max_step_tokens), clock))
+    ladder = _climb(engine, _rungs(engine, max_step_tokens), clock)
+    costs = CostModel.fit(ladder, per_change=_change(engine, clock), grid=engine.info.grid)
     if path is not None:
         _write(path, costs)
     return costs
@@ -71,15 +74,20 @@ def is_exact(engine: Engine) -> bool:
 
 
 def _run(engine: Engine, rows: Sequence[BatchRow]) -> bytes:
-    engine.start(rows)
+    _start(engine, rows)
     logits: bytes = engine.wait()[-1].tobytes()
     return logits
+
+
+def _start(engine: Engine, rows: Sequence[BatchRow]) -> None:
+    engine.start(rows, engine.info.grid.up(sum(len(row.tokens) for row in rows)))
 
 
 def _rungs(engine: Engine, max_step_tokens: int) -> list[Rung]:
     room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
     context, long_context = min(CONTEXT, room), min(LONG_CONTEXT, room)
-    sizes = sorted({n for n in KNOTS if n < max_step_tokens} | {max_step_tokens})
+    up = engine.info.grid.up
+    sizes = sorted({up(n) for n in KNOTS if up(n) < max_step_tokens} | {max_step_tokens})
     rungs = [(n, context, n if n <= SAMPLED_UP_TO else 1) for n in sizes]
     middle = max(n for n in sizes if n <= SAMPLED_UP_TO)
     rungs.append((middle, context, 1))
@@ -98,27 +106,50 @@ def _climb(engine: Engine, rungs: Sequence[Rung], clock: Timer) -> list[Observat
 
 
 def _measure(engine: Engine, rung: Rung, clock: Timer) -> float:
-    """Seconds of a step, the better of two; one more goes first, since it also sets up the buffers of its shape."""
-    tokens, before, sampled = rung
-    size, num_blocks = engine.info.block_size, engine.info.num_blocks
-    table = before // size + 1
-    # Each token its own blocks as far as the pool goes: shared ones would be found in the processor's cache.
-    rows = [
-        BatchRow([7 + i], before, [(i * table + b) % num_blocks for b in range(table)], int(i < sampled)) for i in range(tokens)
-    ]
+    """Seconds of a step, the better of two; one more goes first, since it also sets up the buffers of its size."""
+    rows = _rows(engine, rung)
     times = []
     for _ in range(3):
         begun = clock()
-        engine.start(rows)
+        _start(engine, rows)
         engine.wait()
         times.append(clock() - begun)
     return min(times[1:])
 
 
+def _change(engine: Engine, clock: Timer) -> float:
+    """Seconds that a step takes longer after one of another size: the median over pairs of steps."""
+    up = engine.info.grid.up
+    if up(1) == 1:  # an engine to which sizes are all one
+        return 0.0
+    context = min(CONTEXT, engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+    rows = [_rows(engine, (tokens, context, tokens)) for tokens in (up(1), up(up(1) + 1))]
+    extra = []
+    for number in range(CHANGES):
+        times = []
+        for _ in range(2):
+            begun = clock()
+            _start(engine, rows[number % 2])
+            engine.wait()
+            times.append(clock() - begun)
+        extra.append(times[0] - times[1])
+    return max(0.0, statistics.median(extra[2:]))
+
+
+def _rows(engine: Engine, rung: Rung) -> list[BatchRow]:
+    tokens, before, sampled = rung
+    size, num_blocks = engine.info.block_size, engine.info.num_blocks
+    table = before // size + 1
+    # Each token its own blocks as far as the pool goes: shared ones would be found in the processor's cache.
+    return [
+        BatchRow([7 + i], before, [(i * table + b) % num_blocks for b in range(table)], int(i < sampled)) for i in range(tokens)
+    ]
+
+
 def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
     room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
     ratios = []
-    for tokens in (1, 8, 32):
+    for tokens in (4, 8, 32):
         before = min(CONTEXT, room)
         seconds = statistics.median(_measure(engine, (tokens, before, tokens), clock) for _ in range(ROUNDS))
         ratios.append(seconds / costs.seconds(tokens, tokens * (before + 1), tokens))
@@ -126,11 +157,13 @@ def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
     return AGREEMENT[0] <= costs.drift <= AGREEMENT[1]
 
 
-def _read(path: Path) -> CostModel | None:
+def _read(path: Path, engine: Engine) -> CostModel | None:
     """None for a file that is missing or no ladder: it is then measured again."""
     try:
         data = json.loads(path.read_text())
-        return CostModel([(int(n), float(s)) for n, s in data["base"]], float(data["per_context"]), float(data["per_sample"]))
+        base = [(int(n), float(s)) for n, s in data["base"]]
+        slopes = float(data["per_context"]), float(data["per_sample"])
+        return CostModel(base, *slopes, per_change=float(data["per_change"]), grid=engine.info.grid)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

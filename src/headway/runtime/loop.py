@@ -241,7 +241,7 @@ class EngineLoop:
         try:
             for copy in step.copies:
                 self._engine.copy(copy.source, copy.destination, copy.num_tokens)
-            self._engine.start([_batch_row(row) for row in step.rows])
+            self._engine.start([_batch_row(row) for row in step.rows], step.size)
             self._hand_out(outbox)
             outbox = _Outbox()
             logits = self._engine.wait()

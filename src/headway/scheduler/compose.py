@@ -5,7 +5,8 @@ Among requests that only decode, the ones with the highest pace p ride in every 
 share pace / p of the steps: so everybody moves in proportion to what was promised, whatever the load, and a fast row's steps
 are short because few others ride with it. A step is never made so small that it drops below `efficiency_floor` of the best
 throughput on hand, unless a pace would break otherwise. Where the time allows more rows at no cost (a knee of the step-time
-curve), they ride too. A chunk of the prompt whose first token is due soonest fills the time that is left.
+curve), they ride too. A chunk of the prompt whose first token is due soonest fills the time that is left. Drafts go to the
+rows where they gain most; and since steps have one of a few sizes (see sizes.py), prompts and drafts fill what were padding.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from dataclasses import dataclass, field
 from headway.modes import ModeName
 from headway.scheduler.blocks import BlockCopy
 from headway.scheduler.cost import CostModel
+from headway.scheduler.draft import allocate
 from headway.scheduler.request import Request
+from headway.scheduler.sizes import StepSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,9 @@ class Limits:
     free_rows, knee: a step may grow by this share of its time for rows that a knee of the curve makes nearly free, if it
     then has this many times as many.
     granule: a step with a prompt's chunk gets a multiple of so many tokens, if it can: engines like sizes that they know.
-    draft_gain: share by which drafts have to raise a step's expected tokens/s; for less, another size isn't worth it."""
+    draft_gain: share by which drafts have to raise a step's expected tokens/s to make it larger.
+    most_yield: tokens per step reckoned with at most for a row whose drafts come true.
+    stay: steps over which the price of a new size is spread when drafts ask for it."""
 
     max_step_tokens: int = 256
     advantage: float = 1.13
@@ -47,6 +52,8 @@ class Limits:
     knee: float = 1.5
     granule: int = 32
     draft_gain: float = 0.1
+    most_yield: float = 4.0
+    stay: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +73,18 @@ class Row:
 
 @dataclass(slots=True)
 class Step:
-    """One forward pass. predicted: seconds. forced_by: the requests whose pace made the step smaller than the most efficient
-    one, whose seconds per token would have been `efficient` (see charge.py). copies: to be made in this order before the step
-    starts; set by the scheduler when it gives out the blocks."""
+    """One forward pass.
+
+    size: tokens, with padding; needed: those of them that are not there only because there was room. changes: its size is
+    another than the last step's. predicted: seconds. forced_by: the requests whose pace made the step smaller than the most
+    efficient one, whose seconds per token would have been `efficient` (see charge.py). copies: to be made in this order before
+    the step starts; set by the scheduler when it gives out the blocks.
+    """
 
     rows: list[Row] = field(default_factory=list)
+    size: int = 0
+    needed: int = 0
+    changes: bool = False
     predicted: float = 0.0
     forced_by: list[Request] = field(default_factory=list)
     efficient: float = 0.0
@@ -90,12 +104,13 @@ class Step:
         return sum(_context(row.request.num_computed, row.num_tokens) for row in self.rows)
 
 
-def compose(requests: Sequence[Request], costs: CostModel, now: float, limits: Limits) -> Step:
+def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now: float, limits: Limits) -> Step:
     """The next step over the admitted requests; without rows if none has anything to compute. Changes nothing."""
     decoding = [r for r in requests if r.pending == 1 and r.first_token_at is not None]
     prefilling = [r for r in requests if r.pending > 1 or (r.pending == 1 and r.first_token_at is None)]
     if not decoding:
-        return _finish(_chunks(prefilling, limits.max_step_tokens), decoding, [], costs)
+        needed = min(sum(r.pending for r in prefilling), limits.max_step_tokens)
+        return _finish(_chunks(prefilling, needed), needed, decoding, [], costs, sizes)
 
     context_each = sum(len(r.tokens) for r in decoding) / len(decoding)
     tightest = max(r.pace for r in decoding)
@@ -103,11 +118,13 @@ def compose(requests: Sequence[Request], costs: CostModel, now: float, limits: L
     budget = min(_allowance(r, now, limits) for r in always)
     urgent, turns = _turn_order([r for r in decoding if r.pace < tightest], now + 2 * budget)
 
-    num_others = _num_others(len(always), turns, tightest, costs, context_each, limits)
+    # Rows that get several tokens a step need fewer steps, so there is time for more of the others in each.
+    step_pace = tightest / min(limits.most_yield, *(r.tokens_per_step for r in always))
+    num_others = _num_others(len(always), turns, step_pace, costs, context_each, limits)
     fitting = costs.tokens_within(budget, len(decoding), context_each=context_each, sampled=True) - len(always)
     # Whatever the fast rows need, somebody else moves on in every step: nobody starves.
     least = min(len(turns), max(1, num_others // 4))
-    num_others = max(least, min(num_others, fitting))
+    num_others = max(least, min(max(num_others, urgent), fitting))
 
     chunk = 0
     if prefilling:
@@ -118,16 +135,39 @@ def compose(requests: Sequence[Request], costs: CostModel, now: float, limits: L
         num_others = _fill_knee(len(always), num_others, len(turns), costs, context_each, limits)
 
     riders = always + turns[:num_others]
-    drafts = _drafts(riders, chunk, budget, costs, context_each, limits)
-    rows = [Row(r, 1 + n, True, n) for r, n in zip(riders, drafts, strict=True)]
-    return _finish(rows + _chunks(prefilling, chunk), decoding, always if len(riders) < len(decoding) else [], costs)
+    needed = len(riders) + chunk
+    if prefilling:
+        chunk = min(sizes.fit(needed) - len(riders), sum(r.pending for r in prefilling))
+    worth = _worth(len(always), num_others, len(turns), costs, context_each)
+
+    def price(size: int, samples: int) -> float:
+        # A chunk's tokens have contexts of their own; what a draft adds is the same with and without them. A new size mostly
+        # stays for some steps: part of its price.
+        change = costs.change / limits.stay if size != sizes.size else 0.0
+        return costs.seconds(size, int(samples * context_each), samples) + change
+
+    drafts = allocate(
+        riders,
+        len(always),
+        worth,
+        len(riders) + chunk,
+        needed,
+        budget,
+        price,
+        sizes,
+        limits.max_step_tokens,
+        limits.draft_gain,
+    )
+    rows = [Row(r, 1 + n, True, n) for r, n in zip(riders, drafts.counts, strict=True)]
+    forced_by = always if len(riders) < len(decoding) else []
+    return _finish(rows + _chunks(prefilling, chunk), drafts.needed, decoding, forced_by, costs, sizes)
 
 
 def _allowance(r: Request, now: float, limits: Limits) -> float:
     """Seconds that a step with `r` in it may last."""
-    period = 1.0 / r.pace
+    period = min(r.tokens_per_step, limits.most_yield) / r.pace
     reserve = limits.reserve_standard if r.mode is ModeName.STANDARD else limits.reserve
-    return max(limits.shortest * period, min(limits.longest * period, r.due - now - reserve * period))
+    return max(limits.shortest * period, min(limits.longest * period, r.due - now - reserve / r.pace))
 
 
 def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:
@@ -141,15 +181,16 @@ def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Re
 def _num_others(
     num_always: int,
     turns: Sequence[Request],
-    tightest: float,
+    step_pace: float,
     costs: CostModel,
     context_each: float,
     limits: Limits,
 ) -> int:
-    """How many of those who take turns ride: their fair share, but at least what keeps the step efficient."""
+    """How many of those who take turns ride: their fair share if there are `step_pace` steps a second, but at least what keeps
+    the step efficient."""
     if not turns:
         return 0
-    fair = int(sum(r.pace for r in turns) / tightest / limits.advantage + 1e-9)
+    fair = int(sum(r.pace for r in turns) / step_pace / limits.advantage + 0.5)
     everyone = num_always + len(turns)
 
     def rate(n: int) -> float:
@@ -213,32 +254,15 @@ def _fill_knee(num_always: int, num_others: int, available: int, costs: CostMode
     return fitting - num_always if fitting >= limits.knee * rows else num_others
 
 
-def _drafts(
-    riders: Sequence[Request], chunk: int, budget: float, costs: CostModel, context_each: float, limits: Limits
-) -> list[int]:
-    """How many drafts each rider verifies. The likeliest to survive goes first, as long as it raises the expected tokens per
-    second of the step and the step stays within its budget."""
-    counts = [0] * len(riders)
-    survival = [r.acceptance for r in riders]
-    tokens = len(riders) + chunk
-    expected = float(len(riders))
-    # A chunk's tokens have contexts of their own; what a draft adds is the same with and without them.
-    taken = costs.seconds(tokens, int(len(riders) * context_each), len(riders))
-    rate_without = expected / taken
-    candidates = [i for i, r in enumerate(riders) if r.drafts]
-    while candidates and tokens < limits.max_step_tokens:
-        best = max(candidates, key=survival.__getitem__)
-        samples = len(riders) + sum(counts) + 1
-        longer = costs.seconds(tokens + 1, int(samples * context_each), samples)
-        if longer > budget or (expected + survival[best]) * taken <= expected * longer:
-            break
-        counts[best] += 1
-        expected += survival[best]
-        tokens, taken = tokens + 1, longer
-        survival[best] *= riders[best].acceptance
-        if counts[best] == len(riders[best].drafts):
-            candidates.remove(best)
-    return counts if expected / taken >= (1.0 + limits.draft_gain) * rate_without else [0] * len(riders)
+def _worth(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float) -> float:
+    """What one more token for the rows that always ride is worth, in tokens: with it they need fewer steps, so that more of the
+    others fit into each, and larger steps yield more tokens a second."""
+    if num_others == available:
+        return 1.0
+    rows, more = num_always + num_others, num_always + min(available, 2 * num_others)
+    taken = costs.seconds(rows, int(rows * context_each), rows)
+    longer = costs.seconds(more, int(more * context_each), more)
+    return max(1.0, (more / longer * taken / rows - 1.0) * rows / num_always)
 
 
 def _chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
@@ -253,14 +277,31 @@ def _chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
     return rows
 
 
-def _finish(rows: list[Row], decoding: Sequence[Request], forced_by: Sequence[Request], costs: CostModel) -> Step:
+def _finish(
+    rows: list[Row],
+    needed: int,
+    decoding: Sequence[Request],
+    forced_by: Sequence[Request],
+    costs: CostModel,
+    sizes: StepSizes,
+) -> Step:
     step = Step(rows)
-    step.predicted = costs.seconds(step.num_tokens, step.context, step.num_samples) if rows else 0.0
+    fit(step, needed, costs, sizes)
     if forced_by:
         n = len(decoding)
         step.forced_by = list(forced_by)
         step.efficient = costs.seconds(n, sum(len(r.tokens) for r in decoding), n) / n
     return step
+
+
+def fit(step: Step, needed: int, costs: CostModel, sizes: StepSizes) -> None:
+    """Set the size of a step by its rows, and what it should take."""
+    if not step.rows:
+        return
+    step.needed = min(needed, step.num_tokens)
+    step.size = max(sizes.fit(step.needed), sizes.fit(step.num_tokens))
+    step.changes = step.size != sizes.size
+    step.predicted = costs.seconds(step.size, step.context, step.num_samples) + step.changes * costs.change
 
 
 def _context(start: int, n: int) -> int:

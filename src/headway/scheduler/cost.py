@@ -7,23 +7,27 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from headway.scheduler.sizes import ANY_SIZE, Grid
+
 KNOTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One step as it was. tokens: computed in the step; context: the sum, over those tokens, of the positions each attends to;
-    samples: rows of logits; seconds: device time."""
+    """One step as it was. tokens: its size, padding included; context: the sum, over the tokens computed, of the positions each
+    attends to; samples: rows of logits; seconds: device time; changes: its size was another than that of the step before."""
 
     tokens: int
     context: int
     samples: int
     seconds: float
+    changes: bool = False
 
 
 class CostModel:
     """seconds = drift x (base(tokens) + per_context x context + per_sample x samples)
 
+    tokens are rounded up to the engine's grid of sizes first; a step of another size than the last takes `per_change` more.
     base is piecewise linear between knots and never falls, so knees of the real curve are kept; every term is
     non-negative. `fit` sets it from a ladder of measurements; `observe` refines it after every step: a normalised
     least-mean-squares update (forgets at the rate LEARN, one outlier moves it by a bounded amount), with a quicker common
@@ -35,18 +39,28 @@ class CostModel:
     OUTLIER = 0.5
     WINDOW = 512
 
-    def __init__(self, base: Sequence[tuple[int, float]], per_context: float, per_sample: float) -> None:
+    def __init__(
+        self,
+        base: Sequence[tuple[int, float]],
+        per_context: float,
+        per_sample: float,
+        *,
+        per_change: float = 0.0,
+        grid: Grid = ANY_SIZE,
+    ) -> None:
         if not base:
             raise ValueError("a cost model needs at least one knot")
         self._knots = [n for n, _ in base]
         self._base = _rising([seconds for _, seconds in base])
         self.per_context = max(0.0, per_context)
         self.per_sample = max(0.0, per_sample)
+        self.per_change = max(0.0, per_change)
+        self.grid = grid
         self.drift = 1.0
         self._errors: deque[float] = deque(maxlen=self.WINDOW)
 
     @classmethod
-    def fit(cls, ladder: Iterable[Observation]) -> CostModel:
+    def fit(cls, ladder: Iterable[Observation], *, per_change: float = 0.0, grid: Grid = ANY_SIZE) -> CostModel:
         """From measured steps. Pairs that differ in context (or in samples) alone give the slopes, the rest the base."""
         points = list(ladder)
         per_context = _slope(points, lambda o: (o.tokens, o.samples), lambda o: o.context)
@@ -55,11 +69,17 @@ class CostModel:
         for o in points:
             rest = o.seconds - per_context * o.context - per_sample * o.samples
             by_tokens.setdefault(o.tokens, []).append(max(rest, 0.05 * o.seconds))
-        return cls([(n, sum(v) / len(v)) for n, v in sorted(by_tokens.items())], per_context, per_sample)
+        base = [(n, sum(v) / len(v)) for n, v in sorted(by_tokens.items())]
+        return cls(base, per_context, per_sample, per_change=per_change, grid=grid)
 
     def seconds(self, tokens: int, context: int = 0, samples: int = 0) -> float:
         """Predicted seconds of a step; beyond the last knot the curve goes on with its last slope."""
         return self.drift * (self._interpolate(tokens) + self.per_context * context + self.per_sample * samples)
+
+    @property
+    def change(self) -> float:
+        """Seconds that a step takes longer if its size is another than the last one's."""
+        return self.drift * self.per_change
 
     def tokens_within(self, seconds: float, at_most: int, *, context_each: float = 0.0, sampled: bool = False) -> int:
         """The largest n <= at_most such that a step of n tokens stays within `seconds`; 0 if not even one does.
@@ -79,7 +99,7 @@ class CostModel:
 
     def observe(self, o: Observation) -> None:
         """Learn from a finished step."""
-        predicted = self.seconds(o.tokens, o.context, o.samples)
+        predicted = self.seconds(o.tokens, o.context, o.samples) + o.changes * self.change
         error = o.seconds / predicted - 1.0
         self._errors.append(error)
         error = max(-self.OUTLIER, min(self.OUTLIER, error))
@@ -129,6 +149,7 @@ class CostModel:
             "base": [[n, s] for n, s in zip(self._knots, self._base, strict=True)],
             "per_context": self.per_context,
             "per_sample": self.per_sample,
+            "per_change": self.per_change,
         }
 
     def _locate(self, tokens: int) -> tuple[int, float]:
@@ -144,6 +165,7 @@ class CostModel:
 
     def _interpolate(self, tokens: int) -> float:
         base, knots = self._base, self._knots
+        tokens = self.grid.up(tokens)
         at, share = self._locate(tokens)
         if share > 0.0:
             return base[at] + share * (base[at + 1] - base[at])

@@ -1,46 +1,95 @@
-"""Drafts from a request's own text: what followed the last time the same tokens came (prompt lookup).
-
-Text that repeats (code being edited, an extract, a summary, a small model going in circles) is guessed right often, at no cost.
-A draft is only a guess: it is verified in the step, and a token counts only if it is the one that sampling gives at its place.
-"""
+"""How many drafts each row of a step verifies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-MAX_DRAFTS = 8
-NGRAMS = (3, 2, 1)
-"""How many last tokens are looked up: the longer match first."""
+from headway.scheduler.request import Request
+from headway.scheduler.sizes import StepSizes
+
+Price = Callable[[int, int], float]
+"""Seconds of a step of so many tokens with so many of them sampled."""
 
 
-class Lookup:
-    """An index of where each n-gram was last followed by something; it grows with the text."""
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """counts: drafts of each rider. needed: tokens that the step needs room for; drafts beyond it are there because room was
+    left. expected: tokens that the step should yield, one of a row that always rides counting `worth` times. bonus: of them,
+    what the drafts should bring to the rows that always ride, per row. seconds: of the step."""
 
-    def __init__(self) -> None:
-        self._next: dict[tuple[int, ...], int] = {}
-        self._indexed = 0
+    counts: list[int]
+    needed: int
+    tokens: int
+    samples: int
+    expected: float
+    bonus: float
+    seconds: float
 
-    def propose(self, tokens: Sequence[int], at_most: int) -> list[int]:
-        """Up to min(at_most, MAX_DRAFTS) tokens that may follow `tokens`; empty if nothing like their end came before."""
-        self._index(tokens)
-        at_most = min(at_most, MAX_DRAFTS)
-        if at_most <= 0:
-            return []
-        for n in NGRAMS:
-            start = self._next.get(tuple(tokens[-n:]))
-            if start is not None:
-                return self._continue(tokens, start, at_most)
-        return []
 
-    def _continue(self, tokens: Sequence[int], start: int, n: int) -> list[int]:
-        """n tokens from `start` on; where the text ends, it is taken to go on as it does from `start` (a loop)."""
-        period = len(tokens) - start
-        return [tokens[start + i % period] for i in range(n)]
+def allocate(
+    riders: Sequence[Request],
+    num_always: int,
+    worth: float,
+    tokens: int,
+    needed: int,
+    budget: float,
+    price: Price,
+    sizes: StepSizes,
+    max_tokens: int,
+    hurdle: float,
+) -> Drafts:
+    """Drafts for a step of `tokens`, whose first `num_always` riders set its budget in seconds.
 
-    def _index(self, tokens: Sequence[int]) -> None:
-        """Enter the n-grams that have got a successor since the last call (the text's own end has none yet)."""
-        for end in range(max(self._indexed, 1), len(tokens)):
-            for n in NGRAMS:
-                if end >= n:
-                    self._next[tuple(tokens[end - n : end])] = end
-        self._indexed = len(tokens)
+    They go where they gain most, and fill the room that the step has anyway, as far as they raise its expected tokens per
+    second. Then it grows, a size at a time, if that raises them by the share `hurdle` and the step stays within its budget;
+    rows to which the drafts should bring several tokens may take so much longer.
+    """
+    samples = len(riders)
+    expected = worth * num_always + samples - num_always
+    drafts = Drafts([0] * samples, needed, tokens, samples, expected, 0.0, price(sizes.fit(tokens), samples))
+    gains = [(worth if i < num_always else 1.0) * r.survival(0) if r.drafts else 0.0 for i, r in enumerate(riders)]
+    if not any(gains):
+        return drafts
+    while drafts.tokens < max_tokens:
+        size = min(sizes.fit(drafts.tokens + 1), max_tokens)
+        grows = size > sizes.fit(drafts.tokens)
+        more = _filled(drafts, riders, gains, num_always, worth, size, price)
+        if more.tokens == drafts.tokens:
+            break
+        if more.expected * drafts.seconds <= (1.0 + hurdle * grows) * drafts.expected * more.seconds:
+            break
+        if grows and more.seconds > max(budget * (1.0 + more.bonus), drafts.seconds):
+            break
+        drafts = replace(more, needed=more.tokens) if grows else more
+        if drafts.tokens < size:
+            break
+    return drafts
+
+
+def _filled(
+    drafts: Drafts,
+    riders: Sequence[Request],
+    gains: list[float],
+    num_always: int,
+    worth: float,
+    size: int,
+    price: Price,
+) -> Drafts:
+    """As many more drafts as pay in a step of `size`. gains: what each rider's next draft should bring; kept up to date."""
+    counts, expected, bonus, samples = drafts.counts.copy(), drafts.expected, drafts.bonus, drafts.samples
+    tokens, seconds = drafts.tokens, drafts.seconds
+    while tokens < size:
+        gain = max(gains)
+        then = price(size, samples + 1)
+        pays = (expected + gain) * seconds > expected * then
+        # The first one may find the size not worth it; whether all together do is for the caller to see.
+        if gain <= 0.0 or not (pays or tokens == drafts.tokens):
+            break
+        i = gains.index(gain)
+        counts[i] += 1
+        expected += gain
+        bonus += gain / worth / num_always if i < num_always else 0.0
+        tokens, samples, seconds = tokens + 1, samples + 1, then
+        gains[i] *= riders[i].survival(counts[i]) if counts[i] < len(riders[i].drafts) else 0.0
+    return Drafts(counts, drafts.needed, tokens, samples, expected, bonus, seconds)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
-from headway.scheduler.draft import Lookup
+from headway.scheduler.lookup import Lookup
 
-LEARN = 0.15
-"""Weight of the newest guess in `acceptance`."""
+LEARN = 0.1
+"""Weight of the newest step in `tokens_per_step`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -21,7 +21,7 @@ class Request:
     catches up entirely yields its next token.
 
     Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock),
-    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens.
+    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any).
     Set by the scheduler: everything else.
     """
 
@@ -34,6 +34,7 @@ class Request:
     max_tokens: int
     stop_tokens: frozenset[int] = frozenset()
     min_tokens: int = 0
+    lookup: Lookup = field(default_factory=Lookup)
 
     num_prompt: int = field(init=False)
     num_computed: int = 0
@@ -48,11 +49,10 @@ class Request:
     first_token_at: float | None = None
     last_token_at: float | None = None
     num_on_time: int = 0
-    lookup: Lookup = field(default_factory=Lookup)
     drafts: list[int] = field(default_factory=list)
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
-    acceptance: float = 0.4
-    """Estimated share of guesses that turn out right."""
+    tokens_per_step: float = 1.0
+    """Tokens that a step it rides in brings, of late."""
     num_drafted: int = 0
     num_accepted: int = 0
     service: float = 0.0
@@ -97,15 +97,18 @@ class Request:
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute."""
         decodes = self.pending == 1 and self.first_token_at is not None
-        self.drafts = self.lookup.propose(self.tokens, self.max_tokens - self.num_output - 1) if decodes else []
+        most = self.max_tokens - self.num_output - 1
+        self.drafts = self.lookup.propose(self.tokens, self.num_output, most) if decodes else []
+
+    def survival(self, k: int) -> float:
+        """How likely the k-th draft is right, if those before it are."""
+        return self.lookup.survival(k)
 
     def learn(self, received: Sequence[int]) -> None:
-        """See which of the drafts came true, also of those that were not verified: these cost nothing to learn from."""
-        for guess, token in zip(self.drafts, received, strict=False):
-            hit = guess == token
-            self.acceptance += LEARN * (hit - self.acceptance)
-            if not hit:
-                return
+        """See which of the drafts came true, and how many tokens the step has brought."""
+        self.lookup.learn(self.drafts, received)
+        if received and self.num_output:
+            self.tokens_per_step += LEARN * (len(received) - self.tokens_per_step)
 
     @property
     def attainment(self) -> float:

@@ -9,9 +9,10 @@ from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Seats
 from headway.scheduler.blocks import BlockCopy, BlockPool
 from headway.scheduler.charge import charge
-from headway.scheduler.compose import Limits, Row, Step, compose
+from headway.scheduler.compose import Limits, Row, Step, compose, fit
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
+from headway.scheduler.sizes import StepSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Scheduler:
         self.costs = costs
         self.limits = limits
         self.speculation = speculation
+        self._sizes = StepSizes(costs)
         self.seats = {mode.name: Seats(mode) for mode in modes}
         self.num_evicted = 0
 
@@ -67,7 +69,7 @@ class Scheduler:
         for request in self.running():
             if self.speculation:
                 request.guess()
-        step = compose(self.running(), self.costs, now, self.limits)
+        step = compose(self.running(), self.costs, self._sizes, now, self.limits)
         if not step.rows:
             return None
         planned = step.rows
@@ -78,14 +80,15 @@ class Scheduler:
             if row.request.started_at is None:
                 row.request.started_at = now
         if step.rows != planned:
-            step.predicted = self.costs.seconds(step.num_tokens, step.context, step.num_samples)
+            fit(step, step.num_tokens, self.costs, self._sizes)
             step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
+        self._sizes.take(step.needed, step.size)
         return step
 
     def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
         """Take the results of a step that took `seconds` of device time and ended at `now`. Requests that ended are freed;
         those cancelled since the step was planned are charged for it and get nothing."""
-        self.costs.observe(Observation(step.num_tokens, step.context, step.num_samples, seconds))
+        self.costs.observe(Observation(step.size, step.context, step.num_samples, seconds, step.changes))
         charge(step, seconds)
         sampled = iter(tokens)
         received: list[Received] = []
