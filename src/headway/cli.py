@@ -61,7 +61,13 @@ def serve(
         Path | None, typer.Option(help="A Jinja file instead of the model's own.", show_default=False)
     ] = None,
     max_rows: Annotated[int | None, typer.Option(help="Standard requests at once.  [default: 32]", show_default=False)] = None,
-    fast_rows: Annotated[int | None, typer.Option(help="Fast requests at once.  [default: 2]", show_default=False)] = None,
+    fast_rows: Annotated[
+        int | None,
+        typer.Option(help="Fast requests beside a full house that the paces are made for.  [default: 2]", show_default=False),
+    ] = None,
+    max_fast_rows: Annotated[
+        int | None, typer.Option(help="Fast requests at once.  [default: what can be promised]", show_default=False)
+    ] = None,
     kv_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help='KV cache, such as "2GB".  [default: automatic]', show_default=False)
     ] = None,
@@ -80,6 +86,7 @@ def serve(
             "server.host": host,
             "scheduler.max_rows": max_rows,
             "scheduler.fast_rows": fast_rows,
+            "scheduler.max_fast_rows": max_fast_rows,
             "engine.kv_memory": kv_memory,
         }
     )

@@ -72,13 +72,16 @@ class EngineSettings(_Section):
 
 
 class SchedulerSettings(_Section):
-    """max_rows: seats of the standard mode. max_step_tokens: tokens in one step. fast_rows: seats of the fast mode.
+    """max_rows: seats of the standard mode. max_step_tokens: tokens in one step. fast_rows: fast requests beside a full house
+    of standard ones that the paces are made for; more come in when the machine can hold their promises. max_fast_rows: fast
+    requests at once, whatever it could hold; None = no limit.
     margin: share of a pace kept in reserve. efficiency_floor: least share of the best tokens/s that a step may have.
     speculation: guess tokens ahead from a request's own text, where that pays; the text stays the same."""
 
     max_rows: int = Field(default=32, ge=1)
     max_step_tokens: int = Field(default=256, ge=1)
     fast_rows: int = Field(default=2, ge=1)
+    max_fast_rows: int | None = Field(default=None, ge=1)
     margin: float = Field(default=0.2, ge=0, lt=1)
     efficiency_floor: float = Field(default=0.6, gt=0, le=1)
     speculation: bool = True

@@ -17,9 +17,10 @@ class Mode:
     """One mode of one model.
 
     pace: tokens per second promised to each request from its first token on. TPOT = 1 / pace.
-    max_rows: how many requests of this mode are served at once; more wait in the queue.
+    max_rows: how many requests of this mode are served at once at the most; more wait in the queue.
     max_waiting: how many may wait; beyond that a request is refused (429).
-    ttft_target: seconds from arrival to the first token that the scheduler aims at (orders prefill, no promise).
+    ttft_target: seconds from arrival to the first token that the scheduler aims at (orders prefill; a promise only where a
+    request asks for one).
     """
 
     name: ModeName

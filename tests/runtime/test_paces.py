@@ -6,8 +6,7 @@ import pytest
 
 from headway.config import FastSettings, ModesSettings, SchedulerSettings, StandardSettings
 from headway.errors import UsageError
-from headway.modes import ModeName
-from headway.runtime.paces import CONTEXT, modes_from
+from headway.runtime.paces import CONTEXT, beside_full_house, modes_from
 from headway.scheduler.cost import CostModel
 
 COSTS = CostModel([(1, 0.010), (16, 0.020), (32, 0.030), (64, 0.050)], 1e-7, 0.0)
@@ -24,9 +23,23 @@ def test_measured_paces_can_be_kept_by_a_full_house() -> None:
     assert (rows - 2) / step >= 32 * standard * 1.2 * 0.95, "standard's rows in turns, rounding aside"
 
 
-def test_seats_come_from_the_settings() -> None:
-    modes = modes_from(COSTS, SchedulerSettings(max_rows=7, fast_rows=3), ModesSettings())
-    assert (modes[ModeName.STANDARD].max_rows, modes[ModeName.FAST].max_rows) == (7, 3)
+def test_fast_seats_are_what_can_be_promised_or_fewer_if_so_set() -> None:
+    settings = SchedulerSettings(max_rows=32, fast_rows=2)
+    modes = modes_from(COSTS, settings, ModesSettings())
+    most = modes.fast.max_rows
+    assert modes.standard.max_rows == 32
+    step = COSTS.seconds(most, most * CONTEXT, most)
+    assert 1 / step >= modes.fast.pace
+    one_more = COSTS.seconds(most + 1, (most + 1) * CONTEXT, most + 1)
+    assert 0.9 / one_more < modes.fast.pace
+    assert modes_from(COSTS, SchedulerSettings(max_fast_rows=3), ModesSettings()).fast.max_rows == 3
+
+
+def test_a_full_house_leaves_room_for_the_fast_rows_that_it_was_planned_with() -> None:
+    for fast_rows in (1, 2, 6):
+        settings = SchedulerSettings(max_rows=32, fast_rows=fast_rows)
+        modes = modes_from(COSTS, settings, ModesSettings())
+        assert fast_rows <= beside_full_house(COSTS, settings, modes) < modes.fast.max_rows
 
 
 def test_set_paces_are_taken_as_they_are() -> None:

@@ -20,10 +20,17 @@ def costs() -> CostModel:
     return CostModel(CURVE, 0.9e-6, 1e-5, per_change=0.0045, grid=Grid(((64, 4), (4096, 16))))
 
 
-def modes(max_rows: int = 32, fast_rows: int = 2, standard: float = 13.0, fast: float = 32.5, waiting: int = 1000) -> Modes:
+def modes(
+    max_rows: int = 32,
+    fast_rows: int = 2,
+    standard: float = 13.0,
+    fast: float = 32.5,
+    waiting: int = 1000,
+    fast_waiting: int | None = None,
+) -> Modes:
     return Modes(
         Mode(ModeName.STANDARD, standard, max_rows, waiting, 2.0),
-        Mode(ModeName.FAST, fast, fast_rows, waiting, 0.3),
+        Mode(ModeName.FAST, fast, fast_rows, waiting if fast_waiting is None else fast_waiting, 0.3),
     )
 
 
@@ -93,7 +100,7 @@ class Machine:
         m = self.modes[mode]
         tokens = prompt if isinstance(prompt, list) else self.random_tokens(prompt)
         r = Request(f"r{self._made}", mode, pace or m.pace, self.now, self.now + m.ttft_target, tokens, out)
-        self.scheduler.add(r)
+        self.scheduler.add(r, self.now)
         return r
 
     def random_tokens(self, n: int) -> list[int]:

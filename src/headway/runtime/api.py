@@ -18,7 +18,9 @@ class GenerateRequest:
     prompt: token ids, not empty. max_tokens: output cap >= 1 (the loop lowers it to the room that the context leaves).
     stop: strings that end the output and are not part of it. ignore_eos: go on past end-of-sequence tokens.
     min_tokens: end-of-sequence tokens and stop strings are not heeded before so many output tokens.
-    pace: tokens per second asked for explicitly; None = the mode's.
+    pace: tokens per second asked for explicitly; None = the mode's. ttft: seconds in which the first token is promised; None =
+    only aimed at. prediction: token ids that the output is expected to resemble. key: whose request it is; those of different
+    keys are served evenly.
     """
 
     id: str
@@ -30,6 +32,9 @@ class GenerateRequest:
     ignore_eos: bool = False
     min_tokens: int = 0
     pace: float | None = None
+    ttft: float | None = None
+    prediction: tuple[int, ...] = ()
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class Usage:
     """What a request used. cached_tokens: prompt tokens found in the prefix cache (part of prompt_tokens).
     engine_seconds: the request's share of device time by the charging rule. attainment: share of tokens after the
     first that were delivered by their pace deadline (1.0 if there were none). drafted_tokens, accepted_tokens: guesses that
-    were verified, and those of them that became output."""
+    were verified, and those of them that became output; predicted_accepted, predicted_rejected: of these, the ones from the
+    caller's prediction."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -67,6 +73,8 @@ class Usage:
     pace: float
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    predicted_accepted: int = 0
+    predicted_rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True)

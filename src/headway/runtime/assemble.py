@@ -15,7 +15,7 @@ from headway.engines.convert import converted
 from headway.errors import ModelError, UsageError
 from headway.runtime.ladder import cost_model, is_exact
 from headway.runtime.loop import EngineLoop
-from headway.runtime.paces import modes_from
+from headway.runtime.paces import beside_full_house, modes_from
 from headway.runtime.served import ServedModel
 from headway.scheduler.blocks import BlockPool
 from headway.scheduler.compose import Limits
@@ -64,6 +64,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         modes=modes,
         info=info,
         generator=loop,
+        fast_beside_full=beside_full_house(costs, settings.scheduler, modes),
     )
     return served, loop
 

@@ -49,6 +49,8 @@ class Live:
             drafted_tokens=request.num_drafted,
             # Drafts that were right, but behind a stop string, have not become output.
             accepted_tokens=min(request.num_accepted, max(0, self.num_delivered - 1)),
+            predicted_accepted=min(request.num_predicted_accepted, self.num_delivered),
+            predicted_rejected=request.num_predicted_rejected,
         )
 
     def timing(self, now: float) -> Timing:

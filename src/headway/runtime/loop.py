@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
 from headway.scheduler.compose import Row, Step
+from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Received, Scheduler
 from headway.text.stream import TextStream
@@ -121,11 +123,14 @@ class EngineLoop:
             mode=request.mode,
             pace=pace,
             arrival=now,
-            ttft_deadline=now + mode.ttft_target,
+            ttft_deadline=now + (request.ttft or mode.ttft_target),
             tokens=list(request.prompt),
             max_tokens=min(request.max_tokens, room),
             stop_tokens=stops,
             min_tokens=request.min_tokens,
+            lookup=Lookup(request.prediction),
+            key=request.key,
+            promises_ttft=request.ttft is not None,
         )
         live = Live(
             request=scheduled,
@@ -141,10 +146,13 @@ class EngineLoop:
             if not self._accepting or not self._thread.is_alive():
                 raise RequestError(503, "the server is shutting down" if self._thread.is_alive() else "the engine has stopped")
             try:
-                self._scheduler.add(scheduled)
+                self._scheduler.add(scheduled, now)
             except Refused as refused:
                 raise RequestError(
-                    429, f"{refused}; try again later", code="rate_limit_exceeded", retry_after=refused.retry_after
+                    429,
+                    f"{refused}; try again in {max(1, math.ceil(refused.retry_after))} s",
+                    code="rate_limit_exceeded",
+                    retry_after=refused.retry_after,
                 ) from None
             self._live[request.id] = live
             self._wake.notify()

@@ -6,6 +6,7 @@ from headway.config import ModesSettings, SchedulerSettings
 from headway.errors import UsageError
 from headway.modes import Mode, ModeName, Modes
 from headway.scheduler.cost import CostModel
+from headway.scheduler.promises import Paced, Promises
 
 CONTEXT = 512
 """Tokens of context per row that the promised paces reckon with."""
@@ -13,20 +14,31 @@ CONTEXT = 512
 
 def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSettings) -> Modes:
     """The modes, with the paces that are set, else those that the machine can keep: standard's is what a full house gives,
-    fast's is `speedup` times standard's. Raises UsageError if set paces contradict each other."""
+    fast's is `speedup` times standard's. Fast seats are as many as could be promised if nobody else were there; whether one
+    more can be promised at the moment is seen when it comes. Raises UsageError if set paces contradict each other."""
     standard = modes.standard.pace or full_house(costs, scheduler, modes.fast.speedup)
     fast = modes.fast.pace or modes.fast.speedup * standard
     if fast <= standard:
         raise UsageError(f"the pace of fast ({fast:.4g} tokens/s) must be higher than standard's ({standard:.4g})")
+    alone = Promises(costs, scheduler.max_step_tokens).most(Paced(fast, CONTEXT))
+    seats = min(max(1, alone), scheduler.max_fast_rows or alone)
     return Modes(
         Mode(ModeName.STANDARD, standard, scheduler.max_rows, modes.standard.max_waiting, modes.standard.ttft_ms / 1000),
-        Mode(ModeName.FAST, fast, scheduler.fast_rows, modes.fast.max_waiting, modes.fast.ttft_ms / 1000),
+        Mode(ModeName.FAST, fast, max(1, seats), modes.fast.max_waiting, modes.fast.ttft_ms / 1000),
     )
 
 
+def beside_full_house(costs: CostModel, scheduler: SchedulerSettings, modes: Modes) -> int:
+    """How many fast requests can be promised their pace while every standard seat is taken."""
+    standard = [Paced(modes.standard.pace, CONTEXT)] * modes.standard.max_rows
+    most = Promises(costs, scheduler.max_step_tokens).most(Paced(modes.fast.pace, CONTEXT), standard)
+    return min(most, modes.fast.max_rows)
+
+
 def full_house(costs: CostModel, scheduler: SchedulerSettings, speedup: float) -> float:
-    """Standard's pace in tokens/s with every seat of both modes taken, less the margin: fast rows ride in every step and the
-    standard rows share the other places in turn, so a step of max_rows / speedup + fast_rows rows has to be done in one period
-    of fast."""
+    """Standard's pace in tokens/s with every standard seat taken and `fast_rows` fast requests beside them, less the margin:
+    fast rows ride in every step and the
+    fast rows ride in every step and the standard rows share the other places in turn, so a step of max_rows / speedup +
+    fast_rows rows has to be done in one period of fast."""
     rows = max(1, round(scheduler.max_rows / speedup + scheduler.fast_rows))
     return (1.0 - scheduler.margin) / (speedup * costs.seconds(rows, rows * CONTEXT, rows))

@@ -30,7 +30,8 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """id: the model's name in the API; `id + "-fast"` is the alias for its fast mode. created: Unix seconds."""
+    """id: the model's name in the API; `id + "-fast"` is the alias for its fast mode. created: Unix seconds. fast_beside_full:
+    fast requests that can be promised their pace while every standard seat is taken."""
 
     id: str
     created: int
@@ -39,3 +40,4 @@ class ServedModel:
     modes: Modes
     info: EngineInfo
     generator: Generator
+    fast_beside_full: int

@@ -33,6 +33,8 @@ class Lookup:
         self._acceptance = list(ACCEPTANCE)
         self.match = 0
         """Length of the n-gram that the last proposal came from."""
+        self.predicted = False
+        """Whether the last proposal came from the prediction."""
         for end in range(1, len(prediction)):
             for n in range(1, min(LONGEST, end) + 1):
                 self._next.setdefault(tuple(prediction[end - n : end]), -1 - end)
@@ -47,9 +49,9 @@ class Lookup:
         for n in range(min(LONGEST, len(tokens)), 0, -1):
             start = self._next.get(tuple(tokens[-n:]))
             if start is not None:
-                self.match = n
+                self.match, self.predicted = n, start < 0
                 return self._continue(tokens, start, at_most)
-        self.match = 0
+        self.match, self.predicted = 0, True
         return list(self._prediction[:at_most]) if num_output == 0 else []
 
     def survival(self, k: int) -> float:

@@ -20,7 +20,8 @@ class Request:
     `num_computed` have their KV in `blocks`; every step lets chosen requests catch up by some tokens, and one that
     catches up entirely yields its next token.
 
-    Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock),
+    Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock; aimed
+    at, or promised if promises_ttft), key (whose request it is: those of different keys are served evenly),
     tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any).
     Set by the scheduler: everything else.
     """
@@ -35,6 +36,8 @@ class Request:
     stop_tokens: frozenset[int] = frozenset()
     min_tokens: int = 0
     lookup: Lookup = field(default_factory=Lookup)
+    key: str = ""
+    promises_ttft: bool = False
 
     num_prompt: int = field(init=False)
     num_computed: int = 0
@@ -55,6 +58,9 @@ class Request:
     """Tokens that a step it rides in brings, of late."""
     num_drafted: int = 0
     num_accepted: int = 0
+    num_predicted_accepted: int = 0
+    num_predicted_rejected: int = 0
+    """Drafts from the caller's prediction that were verified: those that became output, and the others."""
     service: float = 0.0
     """Seconds of service at the own pace: tokens received / pace, started at the level of the others on arrival."""
     engine_seconds: float = 0.0

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.modes import ModeName, Modes
-from headway.scheduler.admission import Seats
+from headway.scheduler.admission import Admission
 from headway.scheduler.blocks import BlockCopy, BlockPool
 from headway.scheduler.charge import charge
 from headway.scheduler.compose import Limits, Row, Step, compose, fit
 from headway.scheduler.cost import CostModel, Observation
+from headway.scheduler.promises import Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
 
@@ -38,38 +39,41 @@ class Scheduler:
         self.limits = limits
         self.speculation = speculation
         self._sizes = StepSizes(costs)
-        self.seats = {mode.name: Seats(mode) for mode in modes}
+        self.promises = Promises(costs, limits.max_step_tokens)
+        self._admission = Admission(modes, self.promises, self._have_room)
         self.num_evicted = 0
 
-    def add(self, request: Request) -> None:
-        """Queue a request. Raises Refused, or ValueError for one that could never fit into the pool."""
-        if self._blocks_for(len(request.tokens) + request.max_tokens) > self.pool.num_blocks:
+    def add(self, request: Request, now: float) -> None:
+        """Seat or queue a request. Raises Refused, or ValueError for one that could never fit into the pool."""
+        if not self._have_room([request]):
             raise ValueError(f"request {request.id} needs more blocks than there are")
-        self.seats[request.mode].admit(request)
+        if self._admission.admit(request, now):
+            self._level(request)
 
     def cancel(self, request_id: str) -> Request | None:
         """Forget a request and free what it held; None if it isn't here (any more)."""
-        for seats in self.seats.values():
-            request = seats.leave(request_id)
-            if request is not None:
-                self._free(request)
-                return request
-        return None
+        request = self._admission.leave(request_id)
+        if request is not None:
+            self._free(request)
+        return request
 
     def running(self) -> list[Request]:
-        return [r for seats in self.seats.values() for r in seats.running.values()]
+        return self._admission.running()
 
     def count(self, mode: ModeName) -> tuple[int, int]:
         """(running, waiting) requests of a mode."""
-        return len(self.seats[mode].running), len(self.seats[mode].waiting)
+        seats = self._admission.seats[mode]
+        return len(seats.running), len(seats.waiting)
 
     def plan(self, now: float) -> Step | None:
         """The next step, or None if there is nothing to do."""
-        self._board(now)
-        for request in self.running():
+        for request in self._admission.board():
+            self._level(request)
+        running = self.running()
+        for request in running:
             if self.speculation:
                 request.guess()
-        step = compose(self.running(), self.costs, self._sizes, now, self.limits)
+        step = compose(running, self.costs, self._sizes, now, self.limits)
         if not step.rows:
             return None
         planned = step.rows
@@ -94,7 +98,7 @@ class Scheduler:
         received: list[Received] = []
         for row in step.rows:
             tokens_of_row = next(sampled) if row.samples else ()
-            if row.request.id not in self.seats[row.request.mode].running:
+            if row.request.id not in self._admission.seats[row.request.mode].running:
                 continue
             took = self._advance(row, tokens_of_row, now)
             if row.samples:
@@ -120,6 +124,10 @@ class Scheduler:
         request.num_computed += row.num_tokens - row.num_drafts + num_right
         request.num_drafted += row.num_drafts
         request.num_accepted += num_right
+        if row.num_drafts and request.lookup.predicted:
+            request.num_predicted_accepted += num_right
+            request.num_predicted_rejected += row.num_drafts - num_right
+        self._admission.seats[request.mode].waiting.serve(request.key, output=taken)
         self._seal(request)
         return Received(request, taken, ended)
 
@@ -134,12 +142,12 @@ class Scheduler:
             return "stop"
         return "length" if request.num_output >= request.max_tokens else None
 
-    def _board(self, now: float) -> None:
-        for seats in self.seats.values():
-            for request in seats.board():
-                # A newcomer starts level with the least served of those who are here: no claim on time before it came.
-                others = [r.service for r in self.running() if r is not request]
-                request.service = min(others, default=0.0)
+    def _level(self, request: Request) -> None:
+        """A newcomer starts level with the least served of those who are here: no claim on the time before it came."""
+        request.service = min((r.service for r in self.running() if r is not request), default=0.0)
+
+    def _have_room(self, requests: Sequence[Request]) -> bool:
+        return sum(self._blocks_for(r.num_prompt + r.max_tokens) for r in requests) <= self.pool.num_blocks
 
     def _give_blocks(self, rows: Iterable[Row], copies: dict[str, BlockCopy]) -> list[Row]:
         """Blocks for every row, in order; where the pool is empty the least privileged request is evicted, or the row waits.

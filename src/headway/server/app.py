@@ -94,7 +94,11 @@ def _card(served: ServedModel, model_id: str) -> dict[str, Any]:
         "owned_by": "headway",
         "max_model_len": served.info.context_length,
         "service_tiers": [*STANDARD_WORDS, *FAST_WORDS],
-        "pace": {str(mode.name): mode.pace for mode in (served.modes.standard, served.modes.fast)},
+        "pace": {str(mode.name): mode.pace for mode in served.modes},
+        "promises": {
+            "standard": {"most": served.modes.standard.max_rows},
+            "fast": {"most": served.modes.fast.max_rows, "beside_full_standard": served.fast_beside_full},
+        },
     }
 
 

@@ -51,8 +51,10 @@ def _announce(served: ServedModel, url: str) -> None:
     info = served.info
     print(f"headway serves {served.id} on {url}")
     print(f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens")
-    for mode in served.modes:
-        print(f"  {mode.name:<9}{mode.pace:6.1f} tokens/s promised to each of {mode.max_rows} requests at once")
+    standard, fast = served.modes.standard, served.modes.fast
+    print(f"  standard {standard.pace:6.1f} tokens/s promised to each of {standard.max_rows} requests at once")
+    beside = f"{served.fast_beside_full} beside {standard.max_rows} standard ones"
+    print(f"  fast     {fast.pace:6.1f} tokens/s promised to each of {fast.max_rows} requests at once, {beside}")
     exactly = (
         "to the last bit, whatever else is running"
         if info.exact

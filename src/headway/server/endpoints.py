@@ -22,7 +22,7 @@ from headway.server.dialect import Dialect, Envelope
 from headway.server.drain import Drain
 from headway.server.generation import Generation
 from headway.server.metrics import Metrics
-from headway.server.modes import PACE_HEADER, Speed, resolve_speed
+from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, resolve_speed
 from headway.server.schemas import ChatRequest, CompletionRequest, GenerationBody
 
 
@@ -47,7 +47,7 @@ class Endpoints:
         def speak(served: Speed) -> Dialect:
             return chat.ChatDialect(self._envelope(answer_id, ask, served), ask, self._served.tokenizer.token_bytes, served)
 
-        return self._answer(ask, speed, requests, speak)
+        return self._answer(ask, speed, requests, speak, _key(request))
 
     async def completions(self, request: Request) -> Response:
         ask = parse(CompletionRequest, await read_body(request, self._max_body_bytes))
@@ -63,23 +63,34 @@ class Endpoints:
             envelope = self._envelope(answer_id, ask, served)
             return completions.CompletionDialect(envelope, ask, self._served.tokenizer.token_bytes, served, echoes)
 
-        return self._answer(ask, speed, requests, speak)
+        return self._answer(ask, speed, requests, speak, _key(request))
 
     def _speed(self, ask: GenerationBody, request: Request) -> Speed:
-        header = request.headers.get(PACE_HEADER)
-        return resolve_speed(self._served.id, self._served.modes, model=ask.model, tier=ask.service_tier, tpot_ms=header)
+        return resolve_speed(
+            self._served.id,
+            self._served.modes,
+            model=ask.model,
+            tier=ask.service_tier,
+            tpot_ms=request.headers.get(PACE_HEADER),
+            ttft_ms=request.headers.get(TTFT_HEADER),
+        )
 
     def _envelope(self, answer_id: str, ask: GenerationBody, speed: Speed) -> Envelope:
         return Envelope(answer_id, int(time.time()), ask.model, speed.tier, self._fingerprint)
 
     def _answer(
-        self, ask: GenerationBody, speed: Speed, requests: list[GenerateRequest], speak: Callable[[Speed], Dialect]
+        self,
+        ask: GenerationBody,
+        speed: Speed,
+        requests: list[GenerateRequest],
+        speak: Callable[[Speed], Dialect],
+        key: str,
     ) -> Answer:
         generation = Generation(
             self._served.generator,
             self._drain,
             speed,
-            lambda speed: [_at(speed, request) for request in requests],
+            lambda speed: [_at(speed, request, key) for request in requests],
             downgrade=self._downgrade,
             metrics=self._metrics,
         )
@@ -94,6 +105,14 @@ class Endpoints:
             raise RequestError(400, message, param="n")
 
 
-def _at(speed: Speed, request: GenerateRequest) -> GenerateRequest:
+def _key(request: Request) -> str:
+    """Whose request it is, for fairness: what stands for the key, else the address it came from."""
+    secret = request.headers.get("authorization") or request.headers.get("x-api-key")
+    if secret is not None:
+        return hashlib.blake2b(secret.encode(), digest_size=8).hexdigest()
+    return request.client.host if request.client is not None else ""
+
+
+def _at(speed: Speed, request: GenerateRequest, key: str) -> GenerateRequest:
     """The request at a speed. Its id differs by mode: one that was cancelled for a downgrade may still be in a running step."""
-    return replace(request, id=f"{request.id}-{speed.mode}", mode=speed.mode, pace=speed.pace)
+    return replace(request, id=f"{request.id}-{speed.mode}", mode=speed.mode, pace=speed.pace, ttft=speed.ttft, key=key)

@@ -65,8 +65,7 @@ class Generation:
             raise
 
     def _may_downgrade(self) -> bool:
-        """An explicit pace is no word for a tier: served slower, it would be a broken promise."""
-        return self._downgrade and self.speed.mode is ModeName.FAST and self.speed.pace is None
+        return self._downgrade and self.speed.mode is ModeName.FAST and not self.speed.explicit
 
     def _submit(self) -> None:
         try:

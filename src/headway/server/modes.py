@@ -4,7 +4,8 @@ Rules, first match counts:
 - the alias `MODEL-fast` asks for fast, whatever `service_tier` says: it is the more deliberate of the two, since many
   clients always send `service_tier: "auto"`;
 - `service_tier` priority and fast ask for fast; auto, default, flex and scale ask for standard;
-- the header `x-slo-tpot-ms` sets the pace; a request that didn't ask for fast becomes fast if that pace is above standard's.
+- the header `x-slo-tpot-ms` sets the pace; a request that didn't ask for fast becomes fast if that pace is above standard's;
+- the header `x-slo-ttft-ms` asks for a promise of the first token, in either mode: kept, or the request is refused.
 
 The answer's `service_tier` is the word that was asked for fast (priority if none was), and "default" for standard.
 """
@@ -23,32 +24,43 @@ FAST_WORDS = ("priority", "fast")
 SLOWEST_MS = 60_000
 FAST_SUFFIX = "-fast"
 PACE_HEADER = "x-slo-tpot-ms"
+TTFT_HEADER = "x-slo-ttft-ms"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """mode and explicit pace (tokens/s; None = the mode's), and `tier`, the word that the answer echoes."""
+    """mode and explicit pace (tokens/s; None = the mode's), `tier`, the word that the answer echoes, and the seconds in which
+    the first token is wanted (None = no promise)."""
 
     mode: ModeName
     pace: float | None
     tier: str
+    ttft: float | None = None
+
+    @property
+    def explicit(self) -> bool:
+        """Figures were asked for: served slower, they would be a broken promise."""
+        return self.pace is not None or self.ttft is not None
 
     def downgraded(self) -> Speed:
-        return replace(self, mode=ModeName.STANDARD, pace=None, tier="default")
+        return replace(self, mode=ModeName.STANDARD, tier="default")
 
 
-def resolve_speed(model_id: str, modes: Modes, *, model: str, tier: str | None, tpot_ms: str | None) -> Speed:
-    """`model`, `tier` and `tpot_ms` as the client sent them. Raises RequestError 404 for an unknown model, 400 for an unknown
-    tier or a pace that is not on offer."""
+def resolve_speed(
+    model_id: str, modes: Modes, *, model: str, tier: str | None, tpot_ms: str | None, ttft_ms: str | None = None
+) -> Speed:
+    """`model`, `tier`, `tpot_ms` and `ttft_ms` as the client sent them. Raises RequestError 404 for an unknown model, 400
+    for an unknown tier or a pace that is not on offer."""
     alias = is_alias(model_id, model)
     wants_fast = _reads_as_fast(tier) or alias
     pace = _explicit_pace(tpot_ms, modes) if tpot_ms is not None else None
+    ttft = _milliseconds(TTFT_HEADER, ttft_ms) / 1000 if ttft_ms is not None else None
     if pace is not None and pace > modes.standard.pace:
         wants_fast = True
     if not wants_fast:
-        return Speed(ModeName.STANDARD, pace, "default")
+        return Speed(ModeName.STANDARD, pace, "default", ttft)
     word = tier if tier is not None and tier in FAST_WORDS else "priority"
-    return Speed(ModeName.FAST, pace, word)
+    return Speed(ModeName.FAST, pace, word, ttft)
 
 
 def is_alias(model_id: str, model: str) -> bool:
@@ -77,14 +89,7 @@ def _reads_as_fast(tier: str | None) -> bool:
 
 def _explicit_pace(tpot_ms: str, modes: Modes) -> float:
     """1000 / milliseconds per token, in tokens per second."""
-    try:
-        milliseconds = float(tpot_ms)
-    except ValueError:
-        milliseconds = math.nan
-    if not 0 < milliseconds <= SLOWEST_MS:
-        wanted = f"a number of milliseconds above 0 and up to {SLOWEST_MS}"
-        raise RequestError(400, f"The header {PACE_HEADER} must be {wanted}, not {show(tpot_ms)}.", param=PACE_HEADER)
-    pace = 1000 / milliseconds
+    pace = 1000 / _milliseconds(PACE_HEADER, tpot_ms)
     if pace > modes.fast.pace:
         raise RequestError(
             400,
@@ -93,3 +98,14 @@ def _explicit_pace(tpot_ms: str, modes: Modes) -> float:
             param=PACE_HEADER,
         )
     return pace
+
+
+def _milliseconds(header: str, value: str) -> float:
+    try:
+        milliseconds = float(value)
+    except ValueError:
+        milliseconds = math.nan
+    if not 0 < milliseconds <= SLOWEST_MS:
+        wanted = f"a number of milliseconds above 0 and up to {SLOWEST_MS}"
+        raise RequestError(400, f"The header {header} must be {wanted}, not {show(value)}.", param=header)
+    return milliseconds

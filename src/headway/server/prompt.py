@@ -11,6 +11,14 @@ THREAD_ABOVE = 20_000
 """Characters of text from which tokenizing moves to a thread: below, the hop costs more than it saves."""
 
 
+async def encode_text(served: ServedModel, text: str) -> list[int]:
+    """Ids of text of which as much is used as there is room for."""
+    if len(text) > THREAD_ABOVE:
+        text = text[: served.info.context_length * max(served.tokenizer.max_token_bytes, 1)]
+        return await asyncio.to_thread(served.tokenizer.encode, text)
+    return served.tokenizer.encode(text)
+
+
 async def encode(served: ServedModel, text: str, param: str) -> list[int]:
     """Ids of `text`; empty text gives the token that starts a document. Raises RequestError 400 context_length_exceeded,
     without tokenizing where the text can't fit even if each token stood for as many bytes as the longest one does."""

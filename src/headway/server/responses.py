@@ -146,6 +146,9 @@ class ModelCard(Shape):
     max_model_len: int = Field(description="tokens that prompt and output may have together")
     service_tiers: list[str]
     pace: dict[str, float] = Field(description="tokens per second promised, by mode")
+    promises: dict[str, dict[str, int]] = Field(
+        description="requests that can be promised their pace at once: at most, and while every standard seat is taken"
+    )
 
 
 class ModelList(Shape):

@@ -111,6 +111,22 @@ class GenerationBody(Body):
     user: str | None = Field(None, description="a string; ignored")
 
 
+class PredictionPart(Body):
+    type: Literal["text"]
+    text: str
+
+
+class Prediction(Body):
+    """Text that the output is expected to resemble; guesses taken from it are verified several at a time."""
+
+    type: Literal["content"]
+    content: str | list[PredictionPart]
+
+    @property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+
 class ChatRequest(GenerationBody):
     messages: Annotated[list[Message], Field(min_length=1, fail_fast=True)] = Field(
         description="a list of at least one message"
@@ -129,6 +145,10 @@ class ChatRequest(GenerationBody):
     tool_choice: str | dict[str, Any] | None = Field(None, description='"none" or "auto"; forced calls are not supported yet')
     parallel_tool_calls: bool | None = Field(None, description="true or false; ignored")
     response_format: ResponseFormat | None = Field(None, description='an object such as {"type": "text"}')
+    prediction: Prediction | None = Field(
+        None,
+        description='an object such as {"type": "content", "content": "..."}; its content a string or a list of text parts',
+    )
 
 
 class CompletionRequest(GenerationBody):

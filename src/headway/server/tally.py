@@ -22,10 +22,13 @@ class Tally:
         self._timings.append(timing)
 
     def usage(self) -> dict[str, Any]:
-        """cached_tokens are those of each prompt's first choice: the others may well find what that one left."""
+        """cached_tokens are those of each prompt's first choice: the others may well find what that one left. Tokens of a
+        prediction that were verified in vain count as completion tokens, as in OpenAI's API."""
         firsts = [usage for choice, usage in self._usages.items() if choice % self._choices_per_prompt == 0]
         prompt = sum(usage.prompt_tokens for usage in firsts)
-        completion = sum(usage.completion_tokens for usage in self._usages.values())
+        usages = self._usages.values()
+        rejected = sum(usage.predicted_rejected for usage in usages)
+        completion = sum(usage.completion_tokens for usage in usages) + rejected
         return {
             "prompt_tokens": prompt,
             "completion_tokens": completion,
@@ -33,8 +36,8 @@ class Tally:
             "prompt_tokens_details": {"cached_tokens": sum(usage.cached_tokens for usage in firsts)},
             "completion_tokens_details": {
                 "reasoning_tokens": 0,
-                "accepted_prediction_tokens": 0,
-                "rejected_prediction_tokens": 0,
+                "accepted_prediction_tokens": sum(usage.predicted_accepted for usage in usages),
+                "rejected_prediction_tokens": rejected,
             },
         }
 

@@ -1,0 +1,84 @@
+"""What the machine can promise: how much of its time the paces of some requests take.
+
+Rows with the highest pace p ride in every step, the others in the share pace / p of the steps (see compose.py), so p steps a
+second of n = sum(pace) / p rows have to be done. What they leave of each second is for the prompts of those who come, and for
+a machine that is slower than predicted; requests come in only as long as they leave enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from headway.scheduler.cost import CostModel
+from headway.scheduler.request import Request
+
+HEADROOM = 0.1
+"""Share of the time that no promise may take."""
+GROWTH = 512
+"""Tokens of output that a row's context is reckoned to grow by at most: few requests use up their max_tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """What a promise depends on: pace in tokens/s, context in tokens."""
+
+    pace: float
+    context: float
+
+
+class Promises:
+    """costs: asked each time, since it learns. max_step_tokens: tokens in one step at most."""
+
+    def __init__(self, costs: CostModel, max_step_tokens: int, headroom: float = HEADROOM) -> None:
+        self._costs = costs
+        self._max_step_tokens = max_step_tokens
+        self._headroom = headroom
+
+    def hold(self, rows: Collection[Paced]) -> bool:
+        """Whether every pace holds with all these rows."""
+        return self.share(rows) <= 1.0 - self._headroom
+
+    def share(self, rows: Collection[Paced]) -> float:
+        """The share of the machine's time that the paces of these rows take; above 1 they can't be kept."""
+        if not rows:
+            return 0.0
+        highest = max(row.pace for row in rows)
+        shares = sum(row.pace for row in rows) / highest
+        context = int(sum(row.pace * row.context for row in rows) / highest)
+        # Some steps have one rider more than others.
+        fewer = int(shares)
+        odd = shares - fewer
+        more = self._costs.seconds(fewer + 1, context, fewer + 1) if odd else 0.0
+        return highest * ((1.0 - odd) * self._costs.seconds(fewer, context, fewer) + odd * more)
+
+    def most(self, row: Paced, beside: Collection[Paced] = ()) -> int:
+        """How many such rows can be promised beside others."""
+        low, high = 0, self._max_step_tokens
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.hold([*beside, *[row] * middle]):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def first_token_in(self, request: Request, running: Collection[Request]) -> float:
+        """Seconds until `request` should have its first token: its prompt and those due before it go in chunks through what the
+        decoding rows leave of each step."""
+        decoding = [paced(r) for r in running if r.first_token_at is not None]
+        ahead = [r for r in running if r.first_token_at is None and r.due <= request.due]
+        tokens = request.pending + sum(r.pending for r in ahead)
+        each = len(request.tokens) / 2
+        if not decoding:
+            per_step = min(tokens, self._max_step_tokens)
+            return tokens / per_step * self._costs.seconds(per_step, int(per_step * each), 1)
+        period = 1.0 / max(row.pace for row in decoding)
+        riders = max(1, round(sum(row.pace for row in decoding) * period))
+        room = self._costs.tokens_within(period * (1.0 - self._headroom), self._max_step_tokens, context_each=each)
+        return (1.0 + tokens / max(1, room - riders)) * period
+
+
+def paced(request: Request) -> Paced:
+    left = request.max_tokens - request.num_output
+    return Paced(request.pace, len(request.tokens) + min(left, GROWTH) / 2)

@@ -1,0 +1,132 @@
+"""What can be promised, and that nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from machine import Machine, costs
+
+from headway.modes import ModeName
+from headway.scheduler.admission import Refused
+from headway.scheduler.promises import HEADROOM, Paced, Promises
+from headway.scheduler.request import Request
+
+FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
+PACES = st.floats(1.0, 80.0)
+ROWS = st.lists(st.builds(Paced, PACES, st.floats(1, 4000)), max_size=40)
+
+
+def promises() -> Promises:
+    return Promises(costs(), 256)
+
+
+def test_nobody_takes_no_time_and_one_row_takes_its_steps() -> None:
+    assert promises().share([]) == 0.0
+    assert promises().share([Paced(20.0, 100)]) == pytest.approx(20 * costs().seconds(1, 100, 1))
+
+
+def test_rows_of_a_lower_pace_ride_in_their_share_of_the_steps() -> None:
+    rows = [Paced(40.0, 0)] * 4 + [Paced(10.0, 0)] * 16
+    assert promises().share(rows) == pytest.approx(40 * costs().seconds(8, 0, 8))
+
+
+@given(ROWS, PACES, st.floats(1, 4000))
+def test_more_rows_take_no_less_time(rows: list[Paced], pace: float, context: float) -> None:
+    """With one of a higher pace than all others the steps are other steps, and may be of a better size."""
+    pace = min([pace, *(row.pace for row in rows)])
+    assert promises().share([*rows, Paced(pace, context)]) >= promises().share(rows) * (1 - 1e-6)
+
+
+def test_most_is_the_largest_number_that_holds() -> None:
+    p, fast = promises(), Paced(32.5, 200)
+    beside = [Paced(13.0, 200)] * 32
+    most = p.most(fast, beside)
+    assert most >= 2
+    assert p.hold([*beside, *[fast] * most])
+    assert not p.hold([*beside, *[fast] * (most + 1)])
+    assert p.most(fast) > most
+    assert p.most(Paced(1e6, 10)) == 0
+
+
+def test_fast_is_refused_when_one_more_would_break_a_promise_and_the_wait_told_is_true() -> None:
+    m = Machine(fast_rows=100, fast_waiting=0)
+    admitted: list[Request] = []
+    with pytest.raises(Refused, match=r"32\.5 tokens/s can't be promised now beside the \d+ requests") as refused:
+        for _ in range(100):
+            admitted.append(Request(f"f{len(admitted)}", FAST, 32.5, 0.0, 0.3, [1] * 10, 65))
+            m.scheduler.add(admitted[-1], 0.0)
+    assert 10 < len(admitted) < 60
+    wait = refused.value.retry_after
+    assert wait == pytest.approx(65 / 32.5)
+    while m.now < wait:
+        m.step()
+    m.request(FAST, out=5)
+
+
+def test_standard_waits_while_a_seat_for_it_would_break_a_promise() -> None:
+    m = Machine(max_rows=200, fast_rows=100)
+    for _ in range(15):
+        m.request(FAST, out=100)
+    for _ in range(60):
+        m.request(STANDARD, out=40)
+    m.step()
+    running, waiting = m.scheduler.count(STANDARD)
+    assert running + waiting == 60
+    assert waiting > 0
+    assert m.scheduler.promises.share([Paced(32.5, 60)] * 15 + [Paced(13.0, 60)] * running) < 1.0
+    m.run_dry()
+    assert len(m.finished) == 75, "all of them in the end"
+
+
+def test_every_fast_request_that_comes_in_keeps_its_pace_at_three_times_the_capacity() -> None:
+    m = Machine(fast_rows=100, max_rows=32, waiting=40, fast_waiting=0, noise=0.05)
+    refused = {FAST: 0, STANDARD: 0}
+    due = 0.0
+
+    def arrive() -> None:
+        nonlocal due
+        while due <= m.now:
+            mode = FAST if m.rng.random() < 0.1 else STANDARD
+            try:
+                m.request(mode, prompt=60, out=m.rng.randrange(16, 120))
+            except Refused as no:
+                assert 0 < no.retry_after <= 60
+                refused[mode] += 1
+            due += m.rng.expovariate(20.0)
+
+    m.run(120.0, arrive)
+    done = [r for r in m.finished if r.mode is FAST]
+    assert len(done) > 50
+    assert refused[STANDARD] > 100
+    on_time = sum(r.num_on_time for r in done) / sum(r.num_output - 1 for r in done)
+    assert on_time >= 0.99
+    standard = [r for r in m.finished if r.mode is STANDARD]
+    assert len(standard) > 200
+    m.run_dry()
+    m.pool.check()
+    assert m.pool.num_free == m.pool.num_blocks
+
+
+def test_a_promised_first_token_comes_in_time_or_is_refused() -> None:
+    m = Machine()
+    for _ in range(20):
+        m.request(STANDARD, out=200)
+    for _ in range(60):
+        m.step()
+    late = Request("late", STANDARD, 13.0, m.now, m.now + 0.2, m.random_tokens(6000), 5, promises_ttft=True)
+    with pytest.raises(Refused, match=r"a first token within 0\.20 s can't be promised"):
+        m.scheduler.add(late, m.now)
+    for number in range(10):
+        allowed = 1.5
+        r = Request(f"p{number}", STANDARD, 13.0, m.now, m.now + allowed, m.random_tokens(200), 5, promises_ttft=True)
+        m.scheduler.add(r, m.now)
+        for _ in range(60):
+            m.step()
+        assert r.first_token_at is not None
+        assert r.first_token_at - r.arrival <= allowed
+
+
+def test_the_share_that_is_promised_leaves_headroom() -> None:
+    fast = Paced(32.5, 200)
+    assert promises().share([fast] * promises().most(fast)) <= 1.0 - HEADROOM
