@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,11 +26,15 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """prompts: one request each; streams: how many go on at once; every answer has max_tokens tokens, greedily."""
+    """prompts: one request each; streams: how many go on at once; answers are greedy and have max_tokens tokens, or fewer if
+    they may end by themselves. mode and predictions (one for each prompt) are headway's; others don't know them."""
 
     prompts: tuple[str, ...]
     streams: int
     max_tokens: int
+    may_end: bool = False
+    mode: ModeName = ModeName.STANDARD
+    predictions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,12 @@ class HttpContestant:
     async def _run(self, job: Job) -> Outcome:
         async with Client(self._url) as client:
             maker = await find_maker(client, await find_model(client, None))
-            arrivals = (maker.chat(p, ModeName.STANDARD, job.max_tokens, temperature=0.0) for p in job.prompts)
-            load = ClosedLoop(client, arrivals)
+            if job.may_end:
+                maker = replace(maker, ignore_eos=False)
+            arrivals = [maker.chat(p, job.mode, job.max_tokens, temperature=0.0) for p in job.prompts]
+            for request, text in zip(arrivals, job.predictions, strict=False):
+                request.body["prediction"] = {"type": "content", "content": text}
+            load = ClosedLoop(client, iter(arrivals))
             load.start(job.streams)
             await asyncio.wait_for(load.finish(), timeout=600)
         records = load.records
@@ -89,7 +97,12 @@ class GenaiContestant:
     def run(self, job: Job) -> Outcome:
         if self._process.stdin is None:
             raise HeadwayError("the GenAI process has no stdin")
-        request = {"prompts": job.prompts, "streams": job.streams, "max_tokens": job.max_tokens}
+        request = {
+            "prompts": job.prompts,
+            "streams": job.streams,
+            "max_tokens": job.max_tokens,
+            "may_end": job.may_end,
+        }
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = self._read()
@@ -118,9 +131,9 @@ def llama_cpp(gguf: Path, streams: int) -> Iterator[Contestant]:
 
 
 @contextlib.contextmanager
-def openvino_genai(folder: Path) -> Iterator[Contestant]:
-    """OpenVINO GenAI; `folder` as made by `convert`."""
-    command = [sys.executable, str(HERE / "peer_genai.py"), str(folder)]
+def openvino_genai(folder: Path, *, lookup: bool = False) -> Iterator[Contestant]:
+    """OpenVINO GenAI, with its own prompt lookup if so wanted; `folder` as made by `convert`."""
+    command = [sys.executable, str(HERE / "peer_genai.py"), str(folder), *(["--lookup"] if lookup else [])]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield GenaiContestant(process)

@@ -1,6 +1,6 @@
 """OpenVINO GenAI's continuous batching in a process of its own: `python peer_genai.py FOLDER`.
 
-Speaks JSON lines: for each line {"prompts", "streams", "max_tokens"} on stdin one line {"seconds", "output_tokens",
+Speaks JSON lines: for each line {"prompts", "streams", "max_tokens", "may_end"} on stdin one line {"seconds", "output_tokens",
 "prompt_tokens"} on stdout. It has no HTTP server, so it is measured without one.
 """
 
@@ -16,28 +16,36 @@ from typing import Any
 import openvino_genai
 
 CACHE_GIB = 2
+LOOKUP_TOKENS, LOOKUP_NGRAM = 5, 3
+"""Drafts per step and the longest match, the values of GenAI's own sample."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--lookup", action="store_true", help="draft from the prompt (one request at a time)")
     arguments = parser.parse_args()
     scheduler = openvino_genai.SchedulerConfig()
     scheduler.cache_size = CACHE_GIB
-    pipeline = openvino_genai.ContinuousBatchingPipeline(str(arguments.folder), scheduler, "CPU", {})
+    extra = {"prompt_lookup": True} if arguments.lookup else {}
+    pipeline = openvino_genai.ContinuousBatchingPipeline(str(arguments.folder), scheduler, "CPU", {}, **extra)
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         job = json.loads(line)
-        print(json.dumps(run(pipeline, job["prompts"], job["streams"], job["max_tokens"])), flush=True)
+        config = openvino_genai.GenerationConfig()
+        config.max_new_tokens = job["max_tokens"]
+        config.ignore_eos = not job["may_end"]
+        config.do_sample = False
+        config.apply_chat_template = False
+        if job["may_end"]:
+            config.set_eos_token_id(pipeline.get_tokenizer().get_eos_token_id())
+        if arguments.lookup:
+            config.num_assistant_tokens, config.max_ngram_size = LOOKUP_TOKENS, LOOKUP_NGRAM
+        print(json.dumps(run(pipeline, job["prompts"], job["streams"], config)), flush=True)
 
 
-def run(pipeline: Any, prompts: list[str], streams: int, max_tokens: int) -> dict[str, float]:
+def run(pipeline: Any, prompts: list[str], streams: int, config: Any) -> dict[str, float]:
     """Keep `streams` requests going until the prompts are used up; tokens are read as they come, as a server would."""
-    config = openvino_genai.GenerationConfig()
-    config.max_new_tokens = max_tokens
-    config.ignore_eos = True
-    config.do_sample = False
-    config.apply_chat_template = False
     tokenizer = pipeline.get_tokenizer()
     inputs = [
         tokenizer.encode(

@@ -41,6 +41,24 @@ def test_an_explicit_pace_is_promised_or_refused(server: Client) -> None:
         assert server.post(COMPLETIONS, body, {"x-slo-tpot-ms": bad}).status == 400
 
 
+def test_a_first_token_is_promised_or_the_request_refused_at_once(server: Client) -> None:
+    body = server.completion(max_tokens=4)
+    assert server.ok(COMPLETIONS, body, {"x-slo-ttft-ms": "5000"})["headway"]["mode"] == "standard"
+    reply = server.post(COMPLETIONS, body, {"x-slo-ttft-ms": "0.1"})
+    assert reply.status == 429
+    assert "can't be promised now" in reply.error["message"]
+    assert int(reply.headers["retry-after"]) >= 1
+    fast = server.post(COMPLETIONS, {**body, "service_tier": "fast"}, {"x-slo-ttft-ms": "0.1"})
+    assert fast.status == 429, "figures were asked for: standard instead would break them"
+    assert server.post(COMPLETIONS, body, {"x-slo-ttft-ms": "soon"}).error["param"] == "x-slo-ttft-ms"
+
+
+def test_the_models_page_says_how_many_paces_can_be_promised(server: Client) -> None:
+    promises = server.get("/v1/models").json["data"][0]["promises"]
+    assert promises["standard"]["most"] == 32
+    assert 2 <= promises["fast"]["beside_full_standard"] < promises["fast"]["most"]
+
+
 def test_words_that_are_not_on_offer_are_refused(server: Client) -> None:
     for tier in ("ultrafast", "turbo", ""):
         assert (

@@ -71,3 +71,18 @@ def test_a_pace_that_is_no_positive_number_is_refused(tpot_ms: str) -> None:
     with pytest.raises(RequestError) as caught:
         resolve(tpot_ms=tpot_ms)
     assert caught.value.param == "x-slo-tpot-ms"
+
+
+def test_a_promise_of_the_first_token_leaves_the_mode_as_it_is() -> None:
+    for tier, mode in ((None, STANDARD), ("fast", FAST)):
+        speed = resolve_speed("m", MODES, model="m", tier=tier, tpot_ms=None, ttft_ms="250")
+        assert (speed.mode, speed.pace, speed.ttft) == (mode, None, 0.25)
+        assert speed.explicit
+    assert not resolve(tier="fast").explicit
+
+
+@pytest.mark.parametrize("ttft_ms", ["", "x", "0", "-5", "nan", "inf"])
+def test_a_first_token_in_no_positive_time_is_refused(ttft_ms: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        resolve_speed("m", MODES, model="m", tier=None, tpot_ms=None, ttft_ms=ttft_ms)
+    assert (caught.value.status, caught.value.param) == (400, "x-slo-ttft-ms")

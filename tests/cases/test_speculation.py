@@ -1,0 +1,131 @@
+"""Drafts: they make tokens come sooner and change nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cases.client import CHAT, COMPLETIONS, Client, Json, content_of, tokens_of
+from cases.process import serve
+from headway.compare.prompts import PROMPTS
+
+pytestmark = pytest.mark.model
+
+TOKENS = 80
+SPEEDS = ("default", "fast")
+
+
+@pytest.fixture(scope="module")
+def plain(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A server that makes no drafts."""
+    config = tmp_path_factory.mktemp("plain") / "headway.toml"
+    config.write_text("[scheduler]\nspeculation = false\n")
+    process = serve(smollm2, "--config", str(config))
+    try:
+        yield process.client()
+    finally:
+        process.close()
+
+
+def all_at_once(client: Client, bodies: list[Json]) -> list[Json]:
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        return list(pool.map(lambda body: client.ok(CHAT, body), bodies))
+
+
+def test_greedy_text_is_the_same_with_drafts_without_and_with_any_prediction(server: Client, plain: Client) -> None:
+    prompts = PROMPTS[:30]
+    bodies = [server.chat(prompt, max_tokens=TOKENS, logprobs=True) for prompt in prompts]
+    expected = [{**answer} for answer in all_at_once(plain, [{**body, "model": plain.model} for body in bodies])]
+    assert all(answer["headway"]["drafted_tokens"] == 0 for answer in expected)
+    tokens = [tokens_of(answer) for answer in expected]
+    texts = [content_of(answer) for answer in expected]
+    right = [{"prediction": {"type": "content", "content": text}} for text in texts]
+    wrong = [{"prediction": {"type": "content", "content": [{"type": "text", "text": text}]}} for text in reversed(texts)]
+    drafted = 0
+    for tier in SPEEDS:
+        for extras in ([{}] * len(bodies), right, wrong):
+            asked = [{**body, **extra, "service_tier": tier} for body, extra in zip(bodies, extras, strict=True)]
+            for answer, wanted in zip(all_at_once(server, asked), tokens, strict=True):
+                assert tokens_of(answer) == wanted
+                drafted += answer["headway"]["drafted_tokens"]
+                _check_counts(answer, len(wanted))
+    assert drafted > 0
+
+
+def _check_counts(answer: Json, num_tokens: int) -> None:
+    details = answer["usage"]["completion_tokens_details"]
+    accepted, rejected = details["accepted_prediction_tokens"], details["rejected_prediction_tokens"]
+    assert 0 <= accepted <= num_tokens
+    assert answer["usage"]["completion_tokens"] == num_tokens + rejected
+    served = answer["headway"]
+    assert 0 <= served["accepted_tokens"] <= served["drafted_tokens"]
+    assert accepted <= served["accepted_tokens"] and rejected <= served["drafted_tokens"] - served["accepted_tokens"]
+
+
+def test_a_right_prediction_is_accepted_and_takes_fewer_steps(server: Client) -> None:
+    body = server.chat("Tell a short story about a lighthouse keeper.", max_tokens=TOKENS, service_tier="fast")
+    text = content_of(server.ok(CHAT, body))
+    steps = server.metric("headway_step_seconds_count")
+    answer = server.ok(CHAT, {**body, "prediction": {"type": "content", "content": text}})
+    assert content_of(answer) == text
+    accepted = answer["usage"]["completion_tokens_details"]["accepted_prediction_tokens"]
+    assert accepted > TOKENS / 2
+    assert server.metric("headway_step_seconds_count") - steps < TOKENS / 2
+
+
+@pytest.mark.parametrize(
+    "prediction", ["text", {"type": "content"}, {"type": "code", "content": "x"}, {"type": "content", "content": 5}]
+)
+def test_a_prediction_of_another_form_is_refused(server: Client, prediction: object) -> None:
+    reply = server.post(CHAT, server.chat(prediction=prediction))
+    assert reply.status == 400
+    assert reply.error["param"].startswith("prediction")
+
+
+def test_an_empty_prediction_and_one_beyond_the_context_do_no_harm(server: Client) -> None:
+    body = server.chat("Name three colours.", max_tokens=12)
+    expected = content_of(server.ok(CHAT, body))
+    for text in ("", "red green blue " * 20_000):
+        assert content_of(server.ok(CHAT, {**body, "prediction": {"type": "content", "content": text}})) == expected
+
+
+def _completion(answer: Json) -> tuple[str, list[str], int, str]:
+    return (
+        content_of(answer),
+        tokens_of(answer),
+        answer["usage"]["completion_tokens"],
+        answer["choices"][0]["finish_reason"],
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stop": [" ha ha ha"]},
+        {"stop": ["a h"], "max_tokens": 7},
+        {"max_tokens": 7},
+        {"max_tokens": 1},
+        {"stop": ["\n", "?"], "max_tokens": 60},
+    ],
+)
+def test_an_end_inside_an_accepted_batch_leaves_nothing_behind_it(server: Client, plain: Client, fields: Json) -> None:
+    for prompt in (" ha ha ha ha ha ha ha ha", "one two three one two three one two three one"):
+        asked = {"prompt": prompt, "logprobs": 2, **fields}
+        expected = _completion(plain.ok(COMPLETIONS, plain.completion(**asked)))
+        for tier in SPEEDS:
+            for stream in (False, True):
+                extra = {"stream_options": {"include_usage": True}} if stream else {}
+                body = server.completion(service_tier=tier, stream=stream, **asked, **extra)
+                assert _completion(server.ok(COMPLETIONS, body)) == expected
+
+
+def test_sampled_text_with_a_seed_is_the_same_too(server: Client, plain: Client) -> None:
+    for seed in range(4):
+        fields = {"temperature": 0.8, "seed": seed, "max_tokens": 60}
+        expected = content_of(plain.ok(CHAT, plain.chat("Repeat the word ha twenty times.", **fields)))
+        for tier in SPEEDS:
+            body = server.chat("Repeat the word ha twenty times.", service_tier=tier, **fields)
+            assert content_of(server.ok(CHAT, body)) == expected
