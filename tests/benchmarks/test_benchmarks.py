@@ -1,4 +1,4 @@
-"""The benchmarks that need no model run, and write what they promise."""
+"""The benchmarks run, and write what they promise; those that need a server only explain themselves here."""
 
 from __future__ import annotations
 
@@ -33,12 +33,36 @@ def test_compose_reports_its_calls(tmp_path: Path) -> None:
 
 
 def test_sampling_reports_every_kind(tmp_path: Path) -> None:
-    report = run_benchmark("sampling", "--rows", "8", "--vocabulary", "1000", "--repeats", "2", results=tmp_path)
-    kinds = report["kinds"]
-    assert {"greedy", "temperature", "top_p", "top_k", "min_p", "penalties", "mixed"} <= kinds.keys()  # type: ignore[attr-defined]
+    report = run_benchmark("sampling", "--flat", "--rows", "8", "--vocabulary", "1000", "--repeats", "2", results=tmp_path)
+    assert report["kinds"].keys() == {"flat"}  # type: ignore[attr-defined]
+    assert_every_kind(report["kinds"]["flat"])  # type: ignore[index]
 
 
-@pytest.mark.parametrize("name", ["peers", "overhead"])
+@pytest.mark.model
+def test_sampling_measures_the_models_own_logits_and_step(tmp_path: Path, smollm2: Path) -> None:
+    report = run_benchmark("sampling", "--model", str(smollm2), "--rows", "3", "--repeats", "2", results=tmp_path)
+    assert report["model"] == smollm2.name
+    assert report["step_measured"] is True
+    assert report["kinds"].keys() == {"real", "flat"}  # type: ignore[attr-defined]
+    real = report["kinds"]["real"]  # type: ignore[index]
+    assert_every_kind(real)
+    share = real["greedy"]["median_ms"] / report["step_ms"]
+    assert real["greedy"]["share_of_step"] == pytest.approx(share, abs=1e-3)
+
+
+def assert_every_kind(kinds: dict[str, object]) -> None:
+    assert {"greedy", "temperature", "top_p", "top_k", "min_p", "penalties", "logprobs", "mixed"} == kinds.keys()
+
+
+def test_a_model_that_is_not_there_is_one_clear_line() -> None:
+    command = [sys.executable, str(BENCHMARKS / "sampling.py"), "--model", "./no-such-model.gguf"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "no-such-model" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["peers", "overhead", "sampling"])
 def test_the_others_explain_themselves(name: str) -> None:
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -6,10 +6,13 @@ import secrets
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from headway.sampling.counts import TokenCounts
 from headway.sampling.params import SamplingParams
 
 _CHUNK = 64
+_NONE = np.array([], np.intp)
 
 
 class SamplingState:
@@ -17,6 +20,7 @@ class SamplingState:
 
     Output token k always gets the k-th number of the request's own stream, so a seed gives the same text whatever else is in
     the batch. banned: ids that can't be chosen until `min_tokens` tokens are out (end-of-sequence tokens).
+    bias_ids, bias: the logit bias as two arrays of the same length.
     """
 
     def __init__(
@@ -24,9 +28,10 @@ class SamplingState:
     ) -> None:
         self.params = params
         self.num_output = 0
-        self.counts: dict[int, int] = {}
-        self.prompt = frozenset(prompt) if params.repetition_penalty != 1.0 else frozenset()
-        self._banned = tuple(banned)
+        self.seen = TokenCounts(prompt if params.repetition_penalty != 1.0 else ())
+        self.bias_ids = np.array(list(params.logit_bias), np.intp)
+        self.bias = np.array(list(params.logit_bias.values()), np.float32)
+        self._banned = np.array(banned, np.intp)
         self._min_tokens = min_tokens
         seed = secrets.randbits(64) if params.seed is None else params.seed % 2**64
         self._random = np.random.Generator(np.random.Philox(key=seed))
@@ -40,11 +45,11 @@ class SamplingState:
     @property
     def adjusts(self) -> bool:
         """Whether the logits have to be changed before a token is chosen."""
-        return bool(self.params.logit_bias) or self.counts_tokens or bool(self.banned)
+        return self.counts_tokens or len(self.bias_ids) > 0 or len(self.banned) > 0
 
     @property
-    def banned(self) -> tuple[int, ...]:
-        return self._banned if self.num_output < self._min_tokens else ()
+    def banned(self) -> NDArray[np.intp]:
+        return self._banned if self.num_output < self._min_tokens else _NONE
 
     def uniform(self) -> float:
         """The random number in [0, 1) of the next output token."""
@@ -56,4 +61,4 @@ class SamplingState:
         """Take note of a chosen token."""
         self.num_output += 1
         if self.counts_tokens:
-            self.counts[token] = self.counts.get(token, 0) + 1
+            self.seen.add(token)
