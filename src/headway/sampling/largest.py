@@ -37,5 +37,6 @@ def lower_bound(row: Floats, n: int) -> float:
 
 def just_below(value: float) -> np.float32:
     """The largest float32 below `value`; at least the smallest finite one, which leaves out what is infinitely unlikely."""
-    below = np.nextafter(np.float32(max(value, _SMALLEST)), np.float32(-np.inf))
-    return np.float32(max(float(below), _SMALLEST))
+    if value <= _SMALLEST:
+        return np.float32(_SMALLEST)
+    return np.nextafter(np.float32(value), np.float32(_SMALLEST))

@@ -18,6 +18,7 @@ from headway.runtime.api import TokenLogprob
 from headway.sampling.adjust import adjust
 from headway.sampling.largest import just_below, largest, lower_bound
 from headway.sampling.params import SamplingParams
+from headway.sampling.ranked import Ranked
 from headway.sampling.scratch import BLOCK, LARGE, Floats, Scratch
 from headway.sampling.state import SamplingState
 
@@ -26,7 +27,7 @@ _NO_WEIGHT = 105.0
 _ROUNDING = 2e-5
 """Logits so close together (at temperature 1) may come to the same weight."""
 _FEW = 512
-"""Tokens that are put in order in less time than it takes to look which of them matter."""
+"""Tokens among which the mass that top_p leaves out is first thought to lie."""
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")  # infinities and zeros are right where they come up
@@ -127,23 +128,15 @@ def _reachable(row: Floats, best: float, temperature: float, params: SamplingPar
 def _nucleus(weights: Floats, top_p: float, total: float, min_p: float) -> tuple[NDArray[np.intp], Floats]:
     """Tokens in order of their ids, and their weights: all that top_p and min_p can leave, and not many more.
 
-    Whatever weighs less than the mean share, over n tokens, of the mass that need not be kept can go: all such tokens together
-    weigh less than that mass. Tried as if n were small, which does for most rows and finds few, then with all; then again with
-    the fewer that are left, as long as they are many and it helps."""
+    Whatever weighs less than the mean share, over n tokens, of the mass that need not be kept can go: n such tokens together
+    weigh less than that mass. Tried with a small n first, which does for most rows and finds few, then with all."""
     needed = top_p * total
     for count in (_FEW, len(weights)):
         floor = (total - needed) / count
         ids = np.flatnonzero(weights >= just_below(max(floor, min_p)))
         values = weights[ids]
-        mass = float(values.sum(dtype=np.float64))
-        if mass >= needed or floor <= min_p:
+        if floor <= min_p or float(values.sum(dtype=np.float64)) >= needed:
             break
-    while len(ids) > _FEW:
-        chosen = np.flatnonzero(values >= just_below((mass - needed) / len(ids)))
-        if len(chosen) > len(ids) // 2:
-            break
-        ids, values = ids[chosen], values[chosen]
-        mass = float(values.sum(dtype=np.float64))
     return ids, values
 
 
@@ -151,25 +144,21 @@ def _draw_from_top(ids: NDArray[np.intp], values: Floats, total: float | None, s
     """Draw among the tokens that top_k, top_p and min_p leave, likeliest first. Equal weights stand in order of their ids.
 
     ids: in rising order; values: their weights, of which the largest is 1; total: the weight of which top_p is a share, None:
-    of those that top_k leaves. Only the weights are sorted, which is many times quicker than finding their order too; whose the
+    of those that top_k leaves. Only weights are sorted, which is many times quicker than finding their order too; whose the
     drawn one is, is looked up.
     """
     params = state.params
-    ordered = np.sort(values)[::-1]
-    if params.top_k:
-        ordered = ordered[: params.top_k]
-    cumulative = ordered.cumsum(dtype=np.float64)
-    keep = len(ordered)
+    ranked = Ranked(values)
+    keep = min(len(values), params.top_k or len(values))
     if params.top_p < 1.0:
-        target = params.top_p * (float(cumulative[-1]) if total is None else total)
-        keep = min(keep, int(cumulative.searchsorted(target, side="left")) + 1)
+        target = params.top_p * (ranked.mass(keep) if total is None else total)
+        keep = min(keep, ranked.reach(target, "left") + 1)
     if params.min_p > 0.0:
-        keep = min(keep, int(np.count_nonzero(ordered >= params.min_p * ordered[0])))
-    keep = max(1, keep)
-    at = min(int(cumulative[:keep].searchsorted(state.uniform() * cumulative[keep - 1], side="right")), keep - 1)
-    drawn = ordered[at]
-    before = int(np.count_nonzero(ordered > drawn))
-    return int(ids[np.flatnonzero(values == drawn)[at - before]])
+        keep = min(keep, int(np.count_nonzero(values >= params.min_p)))
+    rank = min(ranked.reach(state.uniform() * ranked.mass(keep), "right"), keep - 1)
+    drawn = ranked[rank]
+    before = int(np.count_nonzero(values > drawn))
+    return int(ids[np.flatnonzero(values == drawn)[rank - before]])
 
 
 def _with_logprob(row: Floats, token: int, wanted: int, scratch: Scratch) -> TokenLogprob:
