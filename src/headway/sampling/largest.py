@@ -39,4 +39,5 @@ def just_below(value: float) -> np.float32:
     """The largest float32 below `value`; at least the smallest finite one, which leaves out what is infinitely unlikely."""
     if value <= _SMALLEST:
         return np.float32(_SMALLEST)
-    return np.nextafter(np.float32(value), np.float32(_SMALLEST))
+    below: np.float32 = np.nextafter(np.float32(value), np.float32(_SMALLEST))
+    return below
