@@ -219,3 +219,11 @@ def test_log_probabilities_do_not_depend_on_where_the_logits_lie(shift: float) -
     expected = row.astype(np.float64) - np.log(np.exp(row.astype(np.float64)).sum())
     result = sample((row + np.float32(shift))[None, :], [SamplingState(SamplingParams(temperature=0.0, logprobs=0), [])])[0]
     assert result.logprob == pytest.approx(float(expected.max()), abs=1e-5)
+
+
+def test_beside_a_repetition_penalty_the_others_still_leave_the_prompt_alone() -> None:
+    row = np.zeros(1000, np.float32)
+    row[5], row[6] = 2.0, 1.5
+    params = SamplingParams(temperature=0.0, repetition_penalty=1.1, presence_penalty=0.5)
+    state = SamplingState(params, [5])
+    assert [sample(row[None, :], [state])[0].token for _ in range(2)] == [5, 6]

@@ -2,7 +2,7 @@
 
 Row by row: what is worked on is then one row (200 KB for a large vocabulary), which stays in the processor's cache, and no
 row's token can depend on another's. Threads were tried: numpy gives the interpreter's lock up and takes it back at each of the
-many short operations, and two threads gained nothing (docs/performance.md).
+many short operations, and two threads gained little (docs/performance.md).
 """
 
 from __future__ import annotations
