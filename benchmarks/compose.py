@@ -65,7 +65,7 @@ def simulate(requests: int, fast: int, steps: int) -> dict[str, list[float]]:
     def add(number: int, mode: ModeName) -> None:
         prompt = [randomness.randrange(VOCABULARY) for _ in range(randomness.randrange(20, 300))]
         length = randomness.randrange(32, 512)
-        scheduler.add(Request(str(number), mode, PACES[mode], now, now + 2.0, prompt, length))
+        scheduler.add(Request(str(number), mode, PACES[mode], now, now + 2.0, prompt, length), now)
 
     for number in range(requests):
         add(number, ModeName.FAST if number < fast else ModeName.STANDARD)

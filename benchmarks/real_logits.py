@@ -16,7 +16,7 @@ from headway.catalog.resolve import resolve
 from headway.compare.prompts import PROMPTS, SAME_TEXT_PROMPTS
 from headway.config import EngineSettings
 from headway.engines import open_engine
-from headway.engines.base import BatchRow, Engine
+from headway.engines.base import BatchRow, Engine, start_padded
 from headway.engines.convert import converted
 from headway.errors import UsageError
 from headway.sampling.params import SamplingParams
@@ -97,7 +97,7 @@ def _answer(engine: Engine, prompts: Sequence[Sequence[int]], eos: frozenset[int
             output.append(sampled.token)
         rows = [BatchRow(o[-1:], len(p) + step - 1, b, 1) for o, p, b in zip(outputs, prompts, blocks, strict=True)]
         begun = time.perf_counter()
-        engine.start(rows)
+        start_padded(engine, rows)
         logits = engine.wait()
         times.append(1000 * (time.perf_counter() - begun))
         if step % EVERY == 0:
@@ -108,6 +108,6 @@ def _answer(engine: Engine, prompts: Sequence[Sequence[int]], eos: frozenset[int
 def _prefill(engine: Engine, prompt: Sequence[int], blocks: Sequence[int]) -> Floats:
     """Logits [1, vocabulary] of the prompt's last token."""
     for start in range(0, len(prompt), CHUNK):
-        engine.start([BatchRow(prompt[start : start + CHUNK], start, blocks, int(start + CHUNK >= len(prompt)))])
+        start_padded(engine, [BatchRow(prompt[start : start + CHUNK], start, blocks, int(start + CHUNK >= len(prompt)))])
         logits = engine.wait()
     return logits.copy()

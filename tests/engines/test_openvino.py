@@ -13,7 +13,7 @@ from headway.catalog.home import home
 from headway.catalog.local import open_local
 from headway.config import EngineSettings
 from headway.engines import open_engine
-from headway.engines.base import BatchRow, Engine
+from headway.engines.base import BatchRow, Engine, start_padded
 from headway.engines.convert import converted
 from headway.errors import ModelError, UsageError
 from headway.runtime.ladder import is_exact
@@ -55,7 +55,7 @@ class Sequences:
         return [self._free.pop() for _ in range(tokens // self.engine.info.block_size + 1)]
 
     def run(self, rows: Sequence[BatchRow]) -> NDArray[np.float32]:
-        self.engine.start(rows, self.engine.info.grid.up(sum(len(row.tokens) for row in rows)))
+        start_padded(self.engine, rows)
         return self.engine.wait().copy()
 
 

@@ -64,3 +64,8 @@ class Engine(Protocol):
         """Finish the step begun last. Logits [sum of num_sampled, vocab_size] in row order, valid until the next start."""
 
     def close(self) -> None: ...
+
+
+def start_padded(engine: Engine, rows: Sequence[BatchRow]) -> None:
+    """Begin a step of the smallest size that the rows fit into: for whoever runs an engine without a scheduler."""
+    engine.start(rows, engine.info.grid.up(sum(len(row.tokens) for row in rows)))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from headway.engines.base import BatchRow, Engine
+from headway.engines.base import BatchRow, Engine, start_padded
 from headway.scheduler.cost import KNOTS, CostModel, Observation
 
 CONTEXT = 128
@@ -74,13 +74,9 @@ def is_exact(engine: Engine) -> bool:
 
 
 def _run(engine: Engine, rows: Sequence[BatchRow]) -> bytes:
-    _start(engine, rows)
+    start_padded(engine, rows)
     logits: bytes = engine.wait()[-1].tobytes()
     return logits
-
-
-def _start(engine: Engine, rows: Sequence[BatchRow]) -> None:
-    engine.start(rows, engine.info.grid.up(sum(len(row.tokens) for row in rows)))
 
 
 def _rungs(engine: Engine, max_step_tokens: int) -> list[Rung]:
@@ -111,7 +107,7 @@ def _measure(engine: Engine, rung: Rung, clock: Timer) -> float:
     times = []
     for _ in range(3):
         begun = clock()
-        _start(engine, rows)
+        start_padded(engine, rows)
         engine.wait()
         times.append(clock() - begun)
     return min(times[1:])
@@ -129,7 +125,7 @@ def _change(engine: Engine, clock: Timer) -> float:
         times = []
         for _ in range(2):
             begun = clock()
-            _start(engine, rows[number % 2])
+            start_padded(engine, rows[number % 2])
             engine.wait()
             times.append(clock() - begun)
         extra.append(times[0] - times[1])

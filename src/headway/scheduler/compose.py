@@ -41,7 +41,7 @@ class Limits:
     stay: steps over which the price of a new size is spread when drafts ask for it."""
 
     max_step_tokens: int = 256
-    advantage: float = 1.2
+    advantage: float = 1.3
     efficiency_floor: float = 0.6
     reserve: float = 1.5
     reserve_standard: float = 0.1
