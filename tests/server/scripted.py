@@ -87,7 +87,7 @@ class ScriptedGenerator:
             self.cancelled.append(request_id)
             task.cancel()
 
-    def load(self) -> dict[str, int]:
+    def load(self) -> dict[str, float]:
         return {"running_standard": len(self.running), "waiting_fast": 3, "blocks_free": 7, "blocks_used": 1}
 
     async def _play(self, request: GenerateRequest, stream: Stream, script: Script) -> None:

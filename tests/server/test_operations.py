@@ -85,7 +85,9 @@ def test_health_tells_draining_and_a_dead_engine(world: World, client: TestClien
 
 def test_metrics_count_what_they_are_told() -> None:
     metrics = Metrics(MODES)
-    metrics.watch(lambda: {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9})
+    metrics.watch(
+        lambda: {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9, "cost_error_median": 0.04, "cost_error_p95": 0.25}
+    )
     metrics.on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.025)
     usage = Usage(100, 11, 64, engine_seconds=0.5, attainment=0.9, pace=50.0)
     metrics.on_finish(ModeName.FAST, "stop", usage, Timing(0.1, 0.2, 1.0, 1.3), 0.3)
@@ -116,6 +118,8 @@ def test_metrics_count_what_they_are_told() -> None:
         'headway_kv_blocks{state="free"} 9.0',
         'headway_pace{mode="fast"} 50.0',
         'headway_cost_model_error_ratio_bucket{le="0.3"} 1.0',
+        "headway_cost_model_error_median 0.04",
+        "headway_cost_model_error_p95 0.25",
     ):
         assert line in lines, line
 

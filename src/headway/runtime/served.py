@@ -24,8 +24,9 @@ class Generator(Protocol):
     def alive(self) -> bool:
         """False once the engine thread has ended; /health says so."""
 
-    def load(self) -> dict[str, int]:
-        """Running and waiting requests by mode, KV blocks used and free: `running_standard`, `blocks_free`, ..."""
+    def load(self) -> dict[str, float]:
+        """Running and waiting requests by mode, KV blocks used and free: `running_standard`, `blocks_free`, ...; and
+        `CostModel.error()` as `cost_error_median` and `cost_error_p95`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Metrics:
 
     def __init__(self, modes: Modes) -> None:
         self.registry = CollectorRegistry()
-        self._load: Callable[[], Mapping[str, int]] = dict
+        self._load: Callable[[], Mapping[str, float]] = dict
         names = [str(mode) for mode in ModeName]
         registry = self.registry
 
@@ -66,11 +66,11 @@ class Metrics:
         registry.register(_Gauges(modes, self))
         ProcessCollector(registry=registry)
 
-    def watch(self, load: Callable[[], Mapping[str, int]]) -> None:
+    def watch(self, load: Callable[[], Mapping[str, float]]) -> None:
         """Where the gauges come from at scrape time: `Generator.load`."""
         self._load = load
 
-    def load(self) -> Mapping[str, int]:
+    def load(self) -> Mapping[str, float]:
         return self._load()
 
     def attainment(self, mode: str) -> float:
@@ -143,10 +143,20 @@ class _Gauges(Collector):
                 blocks.add_metric([key.removeprefix("blocks_")], value)
         evicted = CounterMetricFamily("headway_evictions", "Rows that had to give their blocks back and start again.")
         evicted.add_metric([], load.get("evicted", 0))
-        yield from (rows, waiting, attainment, pace, blocks, evicted)
+        yield from (rows, waiting, attainment, pace, blocks, evicted, *_cost_errors(load))
 
     def describe(self) -> Iterator[Metric]:
         return iter(())
+
+
+def _cost_errors(load: Mapping[str, float]) -> Iterator[Metric]:
+    """Of the last steps alone, as the scheduler's promises rest on them; the histogram counts all since the start."""
+    for which, text in (("median", "Median"), ("p95", "95th percentile")):
+        yield GaugeMetricFamily(
+            f"headway_cost_model_error_{which}",
+            f"{text} of |measured / predicted - 1| over the last steps.",
+            value=load.get(f"cost_error_{which}", 0.0),
+        )
 
 
 def _value(counter: Counter) -> float:
