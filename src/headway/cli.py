@@ -110,6 +110,22 @@ def compare(
 
 
 @app.command()
+def calibrate(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="As for serve.  [default: headway.toml's, else smollm2 if it is here]", show_default=False),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    json_path: Json = None,
+) -> None:
+    """Measure what this machine can do, and how near a model's steps come to it."""
+    from headway.calibrate.commands import calibrate_command
+    from headway.config import load
+
+    calibrate_command(load(config).with_overrides({"model.name": model}), json_path=json_path)
+
+
+@app.command()
 def pull(name: Annotated[str, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path to check.")]) -> None:
     """Fetch a model."""
     from headway.catalog.commands import pull_command

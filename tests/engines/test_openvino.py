@@ -64,6 +64,15 @@ def sequences(engine: Engine) -> Sequences:
     return Sequences(engine)
 
 
+def test_it_counts_the_weights_that_a_step_reads(engine: Engine) -> None:
+    matrices = engine.info.matrices
+    assert matrices is not None
+    layers = 30 * (960 * 576 + 576 * 576 + 3 * 1536 * 576)
+    assert matrices.weights == layers + 49152 * 576
+    assert matrices.weights < matrices.bytes < 1.01 * matrices.weights, "int8, and a scale for each output"
+    assert matrices.bytes < engine.info.weight_bytes, "the table of embeddings is not read"
+
+
 def whole(s: Sequences, tokens: list[int]) -> NDArray[np.float32]:
     """Logits of every token of a prompt computed in one step."""
     return s.run([BatchRow(tokens, 0, s.blocks(len(tokens)), len(tokens))])

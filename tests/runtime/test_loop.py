@@ -106,8 +106,11 @@ def test_it_generates_and_says_what_was_used(rig: Callable[..., Rig]) -> None:
     async def main() -> list[Delta]:
         return await collect(r.submit([1, 2, 5], max_tokens=6, sampling=WITH_TOKENS))
 
+    assert r.loop.load()["cost_error_p95"] == 0.0
     deltas = run(main())
     assert tokens_of(deltas) == chain(5, 6)
+    load = r.loop.load()
+    assert 0 < load["cost_error_median"] <= load["cost_error_p95"]
     last = deltas[-1]
     assert last.finish_reason == "length"
     assert last.usage is not None

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from headway.compare.embedded import running, serve_command
 from headway.compare.progress import Bar
-from headway.compare.report import STDOUT, print_report, to_json, write_json
+from headway.compare.report import STDOUT, check_json_path, print_report, to_json, write_json
 from headway.compare.result import CompareResult
 from headway.compare.run import compare
 from headway.errors import UsageError
@@ -44,8 +44,7 @@ def compare_command(
         raise UsageError(f"--streams must be at least 1, not {streams}")
     if not MIN_SECONDS <= seconds < float("inf"):
         raise UsageError(f"--seconds must be at least {MIN_SECONDS:g}, not {seconds:g}")
-    if json_path is not None and json_path != STDOUT and not json_path.parent.is_dir():
-        raise UsageError(f"--json: the folder {json_path.parent} doesn't exist")
+    check_json_path(json_path)
     command = _command(model, url, streams, seconds)
     if url is None and model is not None and model.startswith(("http://", "https://")):
         url, _, model = model.partition("#")

@@ -63,6 +63,12 @@ def to_json(result: CompareResult, command: str) -> dict[str, Any]:
     }
 
 
+def check_json_path(path: Path | None) -> None:
+    """Before anything is measured: raises UsageError if there is no such folder."""
+    if path is not None and path != STDOUT and not path.parent.is_dir():
+        raise UsageError(f"--json: the folder {path.parent} doesn't exist")
+
+
 def write_json(report: dict[str, Any], path: Path) -> None:
     """Write the report to a file, or to stdout if the path is `-`. Raises UsageError if the file can't be written."""
     text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"

@@ -13,6 +13,16 @@ from headway.scheduler.sizes import ANY_SIZE, Grid
 
 
 @dataclass(frozen=True, slots=True)
+class Matrices:
+    """The matrices of a model, which every step reads whole: not the table of embeddings, of which it takes single rows, unless
+    that is the output's matrix too. bytes: as held in memory, scales included. weights: how many numbers; a token takes two
+    operations for each."""
+
+    bytes: int
+    weights: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineInfo:
     """Fixed facts of a loaded model.
 
@@ -20,6 +30,7 @@ class EngineInfo:
     block_size: tokens per KV block; num_blocks: blocks in the pool; kv_bytes_per_token; weight_bytes as held in memory.
     exact: a token's logits do not depend, bit for bit, on what else is in the step.
     grid: the sizes that steps should have.
+    matrices: what a step multiplies by; None if the engine can't tell.
     """
 
     vocab_size: int
@@ -31,6 +42,7 @@ class EngineInfo:
     exact: bool
     description: str
     grid: Grid = ANY_SIZE
+    matrices: Matrices | None = None
 
 
 @dataclass(slots=True)

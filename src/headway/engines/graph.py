@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import openvino as ov
 from openvino import opset13 as ops
 from openvino._offline_transformations import paged_attention_transformation
 
+from headway.engines.base import Matrices
 from headway.errors import ModelError
 
 SAMPLED = "sampled_positions"
@@ -44,6 +48,30 @@ def is_cache(name: str) -> bool:
 
 def vocab_size(model: ov.Model) -> int:
     return int(model.outputs[0].get_partial_shape()[-1].get_length())
+
+
+def matrices(model: ov.Model) -> Matrices:
+    """What the products of the graph multiply by, as far as it is constant."""
+    num_bytes = num_weights = 0
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "MatMul":
+            constants = _constants(node.input_value(1).get_node())
+            num_bytes += sum(c.get_byte_size() for c in constants)
+            num_weights += max((math.prod(c.get_output_shape(0)) for c in constants), default=0)
+    return Matrices(num_bytes, num_weights)
+
+
+def _constants(node: Any) -> list[Any]:
+    """The constants that a matrix is made of; none if it is made of anything else too."""
+    if node.get_type_name() == "Constant":
+        return [node]
+    found: list[Any] = []
+    for value in node.input_values():
+        part = _constants(value.get_node())
+        if not part:
+            return []
+        found += part
+    return found
 
 
 def _sample_only(model: ov.Model) -> None:

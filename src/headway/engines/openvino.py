@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headway.config import EngineSettings
 from headway.engines.base import BatchRow, EngineInfo
-from headway.engines.graph import SAMPLED, is_cache, paged, vocab_size
+from headway.engines.graph import SAMPLED, is_cache, matrices, paged, vocab_size
 from headway.errors import ModelError, UsageError
 from headway.scheduler.sizes import Grid
 
@@ -74,6 +74,7 @@ class OpenVINOEngine:
             description=f"OpenVINO {ov.__version__.split('-')[0]}, {settings.precision}, KV {settings.kv_precision}, "
             f"weights {settings.weights}, {self._threads} threads",
             grid=GRID,
+            matrices=matrices(model),
         )
         self._compiled = compiled
 

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from headway.catalog.home import home
 from headway.catalog.local import LocalModel
 from headway.config import Settings
-from headway.engines import open_engine
-from headway.engines.convert import converted
 from headway.errors import ModelError, UsageError
-from headway.runtime.ladder import cost_model, is_exact
+from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
+from headway.runtime.opened import Say, open_model
 from headway.runtime.paces import beside_full_house, modes_from
 from headway.runtime.served import ServedModel
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits
 from headway.scheduler.scheduler import Scheduler
 from headway.text.template import ChatTemplate
 from headway.text.tokenizer import Tokenizer
-
-Say = Callable[[str], None]
 
 
 def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedModel, EngineLoop]:
@@ -32,29 +26,14 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
     say("reading the tokenizer")
     tokenizer = Tokenizer.load(model.path)
     template = _template(model, settings, tokenizer)
-    folder = model.path
-    if model.kind == "gguf":
-        say("converting the model (once)")
-        folder = converted(model.path, model.sha256, settings.engine.weights, home() / "converted")
-    say("loading the model")
-    seats = settings.scheduler.max_rows + settings.scheduler.fast_rows
-    engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
+    opened = open_model(model, settings, say)
+    engine = opened.engine
     _match_vocabulary(tokenizer, engine.info.vocab_size)
-    say("measuring step times")
-    costs = cost_model(
-        engine,
-        max(settings.scheduler.max_step_tokens, seats),
-        home() / "ladders",
-        identity=f"{folder.name} {model.sha256} {engine.info.description} {settings.scheduler.max_step_tokens} {seats}",
-    )
+    costs = opened.costs(say)
     info = replace(engine.info, exact=is_exact(engine))
     modes = modes_from(costs, settings.scheduler, settings.modes)
-    limits = Limits(
-        max_step_tokens=max(settings.scheduler.max_step_tokens, seats),
-        efficiency_floor=settings.scheduler.efficiency_floor,
-    )
     pool = BlockPool(engine.info.num_blocks, engine.info.block_size)
-    scheduler = Scheduler(modes, pool, costs, limits, speculation=settings.scheduler.speculation)
+    scheduler = Scheduler(modes, pool, costs, opened.limits, speculation=settings.scheduler.speculation)
     loop = EngineLoop(engine, scheduler, modes, tokenizer)
     served = ServedModel(
         id=settings.model.id or model.id,

@@ -89,14 +89,17 @@ class EngineLoop:
     def alive(self) -> bool:
         return self._thread.is_alive()
 
-    def load(self) -> dict[str, int]:
+    def load(self) -> dict[str, float]:
         with self._lock:
             pool = self._scheduler.pool
-            counts = {
+            median, p95 = self._scheduler.costs.error()
+            counts: dict[str, float] = {
                 "blocks_used": pool.num_blocks - pool.num_free,
                 "blocks_free": pool.num_free - pool.num_cached,
                 "blocks_cached": pool.num_cached,
                 "evicted": self._scheduler.num_evicted,
+                "cost_error_median": median,
+                "cost_error_p95": p95,
             }
             for mode in ModeName:
                 counts[f"running_{mode}"], counts[f"waiting_{mode}"] = self._scheduler.count(mode)
@@ -249,7 +252,7 @@ class EngineLoop:
         try:
             for copy in step.copies:
                 self._engine.copy(copy.source, copy.destination, copy.num_tokens)
-            self._engine.start([_batch_row(row) for row in step.rows], step.size)
+            self._engine.start([batch_row(row) for row in step.rows], step.size)
             self._hand_out(outbox)
             outbox = _Outbox()
             logits = self._engine.wait()
@@ -352,7 +355,8 @@ class EngineLoop:
             raise RuntimeError(f"{self._failures} steps failed one after the other") from error
 
 
-def _batch_row(row: Row) -> BatchRow:
+def batch_row(row: Row) -> BatchRow:
+    """A row of a plan as the engine takes it; until the step is complete."""
     request, start = row.request, row.request.num_computed
     tokens = request.tokens[start : start + row.num_tokens - row.num_drafts] + request.drafts[: row.num_drafts]
     return BatchRow(tokens, start, request.blocks, row.num_samples)

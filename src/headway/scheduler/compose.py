@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from headway.modes import ModeName
 from headway.scheduler.blocks import BlockCopy
-from headway.scheduler.cost import CostModel
+from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.draft import allocate
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
@@ -97,6 +97,10 @@ class Step:
     @property
     def num_samples(self) -> int:
         return sum(row.num_samples for row in self.rows)
+
+    def observed(self, seconds: float) -> Observation:
+        """What the cost model can learn of the step, which took so long."""
+        return Observation(self.size, self.context, self.num_samples, seconds, self.changes)
 
     @property
     def context(self) -> int:

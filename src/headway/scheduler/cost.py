@@ -76,6 +76,10 @@ class CostModel:
         """Predicted seconds of a step; beyond the last knot the curve goes on with its last slope."""
         return self.drift * (self._interpolate(tokens) + self.per_context * context + self.per_sample * samples)
 
+    def expected(self, o: Observation) -> float:
+        """Predicted seconds of a step like `o`."""
+        return self.seconds(o.tokens, o.context, o.samples) + o.changes * self.change
+
     @property
     def change(self) -> float:
         """Seconds that a step takes longer if its size is another than the last one's."""
@@ -99,7 +103,7 @@ class CostModel:
 
     def observe(self, o: Observation) -> None:
         """Learn from a finished step."""
-        predicted = self.seconds(o.tokens, o.context, o.samples) + o.changes * self.change
+        predicted = self.expected(o)
         error = o.seconds / predicted - 1.0
         self._errors.append(error)
         error = max(-self.OUTLIER, min(self.OUTLIER, error))
@@ -134,10 +138,7 @@ class CostModel:
 
     def error(self) -> tuple[float, float]:
         """Median and 95th percentile of |observed / predicted - 1| over the last steps; (0, 0) before the first."""
-        if not self._errors:
-            return 0.0, 0.0
-        ranked = sorted(abs(e) for e in self._errors)
-        return ranked[len(ranked) // 2], ranked[min(len(ranked) - 1, int(0.95 * len(ranked)))]
+        return median_and_p95(self._errors)
 
     def curve(self) -> list[tuple[int, float]]:
         """The knots as (tokens, seconds at no context and no samples)."""
@@ -173,6 +174,14 @@ class CostModel:
             slope = (base[at] - base[at - 1]) / (knots[at] - knots[at - 1]) if at else base[0] / knots[0]
             return base[at] + slope * (tokens - knots[at])
         return base[at]
+
+
+def median_and_p95(errors: Iterable[float]) -> tuple[float, float]:
+    """Of the absolute values; (0, 0) if there are none."""
+    ranked = sorted(abs(e) for e in errors)
+    if not ranked:
+        return 0.0, 0.0
+    return ranked[len(ranked) // 2], ranked[min(len(ranked) - 1, int(0.95 * len(ranked)))]
 
 
 def _rising(values: Sequence[float]) -> list[float]:

@@ -10,7 +10,7 @@ from headway.scheduler.admission import Admission
 from headway.scheduler.blocks import BlockCopy, BlockPool
 from headway.scheduler.charge import charge
 from headway.scheduler.compose import Limits, Row, Step, compose, fit
-from headway.scheduler.cost import CostModel, Observation
+from headway.scheduler.cost import CostModel
 from headway.scheduler.promises import Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
@@ -92,7 +92,7 @@ class Scheduler:
     def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
         """Take the results of a step that took `seconds` of device time and ended at `now`. Requests that ended are freed;
         those cancelled since the step was planned are charged for it and get nothing."""
-        self.costs.observe(Observation(step.size, step.context, step.num_samples, seconds, step.changes))
+        self.costs.observe(step.observed(seconds))
         charge(step, seconds)
         sampled = iter(tokens)
         received: list[Received] = []
