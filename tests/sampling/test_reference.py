@@ -59,9 +59,9 @@ def draw(row: NDArray[np.float32], params: SamplingParams) -> int:
 def test_the_token_is_the_one_that_the_definition_gives(
     params: SamplingParams, seed: int, vocabulary: int, scale: float, ties: bool, masked: float
 ) -> None:
-    row = logits(seed, vocabulary, scale)[0]
-    if ties:
-        row = np.round(row * 2) / 2
+    # Multiples of a small fraction: what differs then also weighs differently in single precision, at every temperature here.
+    fraction = 2 if ties else 1024
+    row = np.round(logits(seed, vocabulary, scale)[0] * fraction) / fraction
     forbidden = np.random.default_rng(seed + 1).random(vocabulary) < masked
     forbidden[int(row.argmax())] = False
     row[forbidden] = -np.inf
@@ -78,10 +78,7 @@ def _clear_of_borders(row: NDArray[np.float32], params: SamplingParams) -> bool:
         len(reference.distribution(row, replace(params, top_p=min(1.0, params.top_p * f), min_p=min(1.0, params.min_p * f))))
         for f in (1 - 1e-5, 1.0, 1 + 1e-5)
     }
-    # Logits that differ may come to the same weight in single precision, and the tie then goes by ids.
-    weights = np.exp((row.astype(np.float64) - row.max()) / params.temperature)
-    gaps = np.diff(np.unique(weights))
-    return len(sizes) == 1 and bool((gaps > 1e-6).all() or params.top_k == 0 or params.top_k >= len(row))
+    return len(sizes) == 1
 
 
 @pytest.mark.parametrize(
