@@ -88,7 +88,7 @@ def test_metrics_count_what_they_are_told() -> None:
     metrics.watch(
         lambda: {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9, "cost_error_median": 0.04, "cost_error_p95": 0.25}
     )
-    metrics.on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.025)
+    metrics.on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.25)
     usage = Usage(100, 11, 64, engine_seconds=0.5, attainment=0.9, pace=50.0)
     metrics.on_finish(ModeName.FAST, "stop", usage, Timing(0.1, 0.2, 1.0, 1.3), 0.3)
     metrics.on_finish(ModeName.STANDARD, "cancelled", Usage(5, 0, 0, 0.0, 1.0, 20.0), Timing(0, 0, 0, 0), None)

@@ -39,7 +39,7 @@ MAX_FAILURES = 3
 class Observer(Protocol):
     """Told of every step and every end, in the engine's thread: be quick."""
 
-    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, predicted: float) -> None: ...
+    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None: ...
 
     def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None: ...
 
@@ -275,7 +275,8 @@ class EngineLoop:
             gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
             self._send(gone)
         if self._observer:
-            self._observer.on_step(device_seconds, _rows_by_mode(step), step.num_tokens, step.predicted)
+            error = abs((ended - begun) / step.predicted - 1.0)
+            self._observer.on_step(device_seconds, _rows_by_mode(step), step.num_tokens, error)
         return _outbox(received, sampling, sampled)
 
     def _hand_out(self, outbox: _Outbox) -> None:

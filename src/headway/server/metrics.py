@@ -78,15 +78,14 @@ class Metrics:
         due = _value(self._due[mode])
         return _value(self._on_time[mode]) / due if due else 1.0
 
-    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, predicted: float) -> None:
-        """After each step. seconds: measured; predicted: by the cost model, 0 if it had no opinion."""
+    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None:
+        """After each step. seconds: of device time; error: |measured / predicted - 1| of the whole turn."""
         self._step.observe(seconds)
         self._busy.inc(seconds)
         self._step_tokens.observe(tokens)
         for mode, rows in rows_by_mode.items():
             self._step_rows[mode].inc(rows)
-        if predicted > 0 and seconds > 0:
-            self._error.observe(abs(predicted - seconds) / seconds)
+        self._error.observe(error)
 
     def on_finish(self, mode: str, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None:
         """When a request leaves the loop. outcome: its finish_reason; ttft: seconds, None if it got no token."""
