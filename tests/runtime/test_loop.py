@@ -38,7 +38,7 @@ class Seen:
         self.steps = 0
         self.ends: list[tuple[str, str, int]] = []
 
-    def on_step(self, seconds: float, rows_by_mode: Any, tokens: int, predicted: float) -> None:
+    def on_step(self, seconds: float, rows_by_mode: Any, tokens: int, error: float) -> None:
         self.steps += 1
 
     def on_finish(self, mode: str, outcome: str, usage: Any, timing: Any, ttft: float | None) -> None:

@@ -275,8 +275,8 @@ class EngineLoop:
             gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
             self._send(gone)
         if self._observer:
-            error = abs((ended - begun) / step.predicted - 1.0)
-            self._observer.on_step(device_seconds, _rows_by_mode(step), step.num_tokens, error)
+            missed = abs((ended - begun) / step.predicted - 1.0)
+            self._observer.on_step(device_seconds, _rows_by_mode(step), step.num_tokens, missed)
         return _outbox(received, sampling, sampled)
 
     def _hand_out(self, outbox: _Outbox) -> None:
