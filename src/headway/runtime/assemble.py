@@ -15,10 +15,9 @@ from headway.engines.convert import converted
 from headway.errors import ModelError, UsageError
 from headway.runtime.ladder import cost_model, is_exact
 from headway.runtime.loop import EngineLoop
-from headway.runtime.paces import modes_from
+from headway.runtime.paces import limits_from, modes_from
 from headway.runtime.served import ServedModel
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits
 from headway.scheduler.scheduler import Scheduler
 from headway.text.template import ChatTemplate
 from headway.text.tokenizer import Tokenizer
@@ -41,18 +40,15 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
     engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
     _match_vocabulary(tokenizer, engine.info.vocab_size)
     say("measuring step times")
+    limits = limits_from(settings.scheduler)
     costs = cost_model(
         engine,
-        max(settings.scheduler.max_step_tokens, seats),
+        limits.max_step_tokens,
         home() / "ladders",
         identity=f"{folder.name} {model.sha256} {engine.info.description} {settings.scheduler.max_step_tokens} {seats}",
     )
     info = replace(engine.info, exact=is_exact(engine))
     modes = modes_from(costs, settings.scheduler, settings.modes)
-    limits = Limits(
-        max_step_tokens=max(settings.scheduler.max_step_tokens, seats),
-        efficiency_floor=settings.scheduler.efficiency_floor,
-    )
     pool = BlockPool(engine.info.num_blocks, engine.info.block_size)
     scheduler = Scheduler(modes, pool, costs, limits, speculation=settings.scheduler.speculation)
     loop = EngineLoop(engine, scheduler, modes, tokenizer)

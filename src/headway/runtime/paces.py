@@ -1,10 +1,11 @@
-"""Which paces this machine can promise, from its measured step times."""
+"""Which paces this machine can promise, from its measured step times, and the limits of its steps."""
 
 from __future__ import annotations
 
 from headway.config import ModesSettings, SchedulerSettings
 from headway.errors import UsageError
 from headway.modes import Mode, ModeName, Modes
+from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
 
 CONTEXT = 512
@@ -22,6 +23,12 @@ def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSetti
         Mode(ModeName.STANDARD, standard, scheduler.max_rows, modes.standard.max_waiting, modes.standard.ttft_ms / 1000),
         Mode(ModeName.FAST, fast, scheduler.fast_rows, modes.fast.max_waiting, modes.fast.ttft_ms / 1000),
     )
+
+
+def limits_from(scheduler: SchedulerSettings) -> Limits:
+    """What compose may do. Every seat finds room in a step."""
+    seats = scheduler.max_rows + scheduler.fast_rows
+    return Limits(max_step_tokens=max(scheduler.max_step_tokens, seats), efficiency_floor=scheduler.efficiency_floor)
 
 
 def full_house(costs: CostModel, scheduler: SchedulerSettings, speedup: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -128,8 +128,13 @@ class BlockPool:
         key = next(self._keys)
         self._children[entry] = (key, block)
         self._entries[block] = entry
+        heads = self._heads
         for head in self._heads_of(entry):
-            self._heads.setdefault(head, {})[block] = None
+            alike = heads.get(head)
+            if alike is None:
+                heads[head] = {block: None}
+            else:
+                alike[block] = None
         return key
 
     def _forget(self, block: int) -> None:
@@ -141,9 +146,9 @@ class BlockPool:
             if not alike:
                 del self._heads[head]
 
-    def _heads_of(self, entry: Entry) -> Iterator[Entry]:
+    def _heads_of(self, entry: Entry) -> list[Entry]:
         parent_key, tokens = entry
-        return ((parent_key, tokens[:length]) for length in self._head_lengths)
+        return [(parent_key, tokens[:length]) for length in self._head_lengths]
 
     def check(self) -> None:
         """Raise AssertionError if the books don't add up (used by tests)."""

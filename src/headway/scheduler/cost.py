@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
 KNOTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
 
@@ -33,6 +35,8 @@ class CostModel:
     LEARN = 0.08
     DRIFT = 0.05
     OUTLIER = 0.5
+    ROUNDING = 1e-12
+    """Relative errors up to here are those of floating point: nothing to learn from."""
     WINDOW = 512
 
     def __init__(self, base: Sequence[tuple[int, float]], per_context: float, per_sample: float) -> None:
@@ -40,6 +44,7 @@ class CostModel:
             raise ValueError("a cost model needs at least one knot")
         self._knots = [n for n, _ in base]
         self._base = _rising([seconds for _, seconds in base])
+        self._known: dict[int, float] = {}  # of _interpolate, until the base changes
         self.per_context = max(0.0, per_context)
         self.per_sample = max(0.0, per_sample)
         self.drift = 1.0
@@ -57,21 +62,47 @@ class CostModel:
             by_tokens.setdefault(o.tokens, []).append(max(rest, 0.05 * o.seconds))
         return cls([(n, sum(v) / len(v)) for n, v in sorted(by_tokens.items())], per_context, per_sample)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CostModel:
+        """What `to_dict` gave. Raises ValueError that says what is wrong with it."""
+        try:
+            base = [(int(tokens), float(seconds)) for tokens, seconds in data["base"]]
+            per_context, per_sample = float(data["per_context"]), float(data["per_sample"])
+        except KeyError as error:
+            raise ValueError(f"{error} is missing") from None
+        except TypeError:
+            raise ValueError("base should be a list of [tokens, seconds], per_context and per_sample numbers") from None
+        knots = [tokens for tokens, _ in base]
+        if knots != sorted(set(knots)) or not knots or knots[0] < 1:
+            raise ValueError("the token counts of base should rise from 1 or more")
+        if not all(0.0 < seconds < inf for _, seconds in base):
+            raise ValueError("the seconds of base should be above 0")
+        if not (0.0 <= per_context < inf and 0.0 <= per_sample < inf):
+            raise ValueError("per_context and per_sample should not be negative")
+        return cls(base, per_context, per_sample)
+
     def seconds(self, tokens: int, context: int = 0, samples: int = 0) -> float:
         """Predicted seconds of a step; beyond the last knot the curve goes on with its last slope."""
-        return self.drift * (self._interpolate(tokens) + self.per_context * context + self.per_sample * samples)
+        base = self._known.get(tokens)
+        if base is None:
+            base = self._interpolate(tokens)
+        return self.drift * (base + self.per_context * context + self.per_sample * samples)
 
     def tokens_within(self, seconds: float, at_most: int, *, context_each: float = 0.0, sampled: bool = False) -> int:
         """The largest n <= at_most such that a step of n tokens stays within `seconds`; 0 if not even one does.
         context_each: positions each token attends to; sampled: whether each token's logits are wanted."""
         extra = self.per_context * context_each + (self.per_sample if sampled else 0.0)
         budget = seconds / self.drift
+        known = self._known
         if at_most <= 0 or self._interpolate(1) + extra > budget:
             return 0
         low, high = 1, at_most
         while low < high:
             middle = (low + high + 1) // 2
-            if self._interpolate(middle) + extra * middle <= budget:
+            base = known.get(middle)
+            if base is None:
+                base = self._interpolate(middle)
+            if base + extra * middle <= budget:
                 low = middle
             else:
                 high = middle - 1
@@ -82,11 +113,14 @@ class CostModel:
         predicted = self.seconds(o.tokens, o.context, o.samples)
         error = o.seconds / predicted - 1.0
         self._errors.append(error)
+        if abs(error) <= self.ROUNDING:
+            return
         error = max(-self.OUTLIER, min(self.OUTLIER, error))
         self.drift *= 1.0 + self.DRIFT * error
         self._learn(o, error * predicted * (1.0 - self.DRIFT) / self.drift)
 
     def _learn(self, o: Observation, residual: float) -> None:
+        self._known.clear()
         # The step's features weighed by how much each explains now: a term that contributes much takes most of the blame.
         at, share = self._locate(o.tokens)
         weights = [(at, 1.0 - share), (at + 1, share)] if share > 0.0 else [(at, 1.0)]
@@ -143,6 +177,10 @@ class CostModel:
         return at, (tokens - low) / (high - low)
 
     def _interpolate(self, tokens: int) -> float:
+        self._known[tokens] = seconds = self._read_off(tokens)
+        return seconds
+
+    def _read_off(self, tokens: int) -> float:
         base, knots = self._base, self._knots
         at, share = self._locate(tokens)
         if share > 0.0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.modes import ModeName, Modes
@@ -12,6 +12,9 @@ from headway.scheduler.charge import charge
 from headway.scheduler.compose import Limits, Row, Step, compose
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
+
+Composer = Callable[[Sequence[Request], CostModel, float, Limits], Step]
+"""Who rides in the next step: `compose`, or another policy to compare it with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,21 @@ class Scheduler:
     for each draft that proved right), in row order.
     """
 
-    def __init__(self, modes: Modes, pool: BlockPool, costs: CostModel, limits: Limits, *, speculation: bool = True) -> None:
+    def __init__(
+        self,
+        modes: Modes,
+        pool: BlockPool,
+        costs: CostModel,
+        limits: Limits,
+        *,
+        speculation: bool = True,
+        composer: Composer = compose,
+    ) -> None:
         self.pool = pool
         self.costs = costs
         self.limits = limits
         self.speculation = speculation
+        self._compose = composer
         self.seats = {mode.name: Seats(mode) for mode in modes}
         self.num_evicted = 0
 
@@ -67,7 +80,7 @@ class Scheduler:
         for request in self.running():
             if self.speculation:
                 request.guess()
-        step = compose(self.running(), self.costs, now, self.limits)
+        step = self._compose(self.running(), self.costs, now, self.limits)
         if not step.rows:
             return None
         planned = step.rows
