@@ -130,7 +130,10 @@ def simulate(
     ] = None,
     costs: Annotated[Path | None, typer.Option(metavar="FILE", help="Step times from JSON.", show_default=False)] = None,
     kv_blocks: Annotated[int | None, typer.Option(help="KV cache.  [default: as measured]", show_default=False)] = None,
-    noise: Annotated[float, typer.Option(help="Deviation of the logarithm of each step's time.")] = 0.0,
+    noise: Annotated[
+        float | None,
+        typer.Option(help="How much steps' times vary, 0.1 being 10%.  [default: a recording's, else 0]", show_default=False),
+    ] = None,
     acceptance: Annotated[
         float | None, typer.Option(help="Speculate; the chance that a guess is right.", show_default=False)
     ] = None,

@@ -38,6 +38,15 @@ def test_sampling_reports_every_kind(tmp_path: Path) -> None:
     assert {"greedy", "temperature", "top_p", "top_k", "min_p", "penalties", "mixed"} <= kinds.keys()  # type: ignore[attr-defined]
 
 
+def test_policies_reports_every_policy_under_every_traffic(tmp_path: Path) -> None:
+    report = run_benchmark("policies", "--requests", "40", "--fast-share", "0.3", results=tmp_path)
+    runs = report["runs"]
+    assert len(runs) == 2 * 3 * 4  # type: ignore[arg-type]
+    for run in runs:  # type: ignore[attr-defined]
+        assert run["requests"] == run["modes"]["standard"]["served"] + run["modes"]["fast"]["served"] == 40
+    assert {run["policy"] for run in runs} == {"pace", "fcfs", "priority", "split"}  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("name", ["peers", "overhead"])
 def test_the_others_explain_themselves(name: str) -> None:
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--help"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
+from machine import Machine, costs
 
 from headway.modes import ModeName
 from headway.scheduler.admission import Refused
+from headway.scheduler.compose import Limits, Row, Step
+from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
+from headway.scheduler.scheduler import Scheduler
 
 FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
 
@@ -264,6 +268,23 @@ def check(m: Machine) -> None:
         running, waiting = m.scheduler.count(mode)
         assert running <= m.modes[mode].max_rows
         assert running + waiting <= m.modes[mode].max_rows + m.modes[mode].max_waiting
+
+
+def test_another_composer_decides_who_rides() -> None:
+    def one_at_a_time(requests: Sequence[Request], costs: CostModel, now: float, limits: Limits) -> Step:
+        first = min(requests, key=lambda r: r.arrival, default=None)
+        return Step([Row(first, first.pending, True)] if first else [])
+
+    m = Machine()
+    m.scheduler = Scheduler(m.modes, m.pool, costs(), Limits(), composer=one_at_a_time)
+    early = m.request(STANDARD, out=5)
+    m.now += 1.0
+    late = m.request(FAST, out=5)
+    m.run_dry()
+    assert m.finished == [early, late]
+    assert late.first_token_at is not None
+    assert early.last_token_at is not None
+    assert late.first_token_at > early.last_token_at
 
 
 @given(st.lists(st.floats(0.001, 0.5), min_size=1, max_size=50), st.floats(1.0, 100.0))

@@ -18,7 +18,7 @@ from headway.runtime.served import ServedModel
 from headway.server.app import create_app
 from headway.server.lifecycle import bind, run_server
 from headway.server.metrics import Metrics
-from headway.server.record import Recorder, open_record
+from headway.server.record import MachineSeen, Recorder, open_record
 
 SWITCH_SECONDS = 0.0005
 """How long a thread may keep Python's lock while another waits. The default, ten times as long, would let a burst of HTTP work
@@ -38,7 +38,9 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     with console.status("loading") as status:
         served, loop = assemble(model, settings, lambda what: status.update(what))
     metrics = Metrics(served.modes)
-    recorder = None if record_file is None else Recorder(record_file, served.modes)
+    recorder = None
+    if record_file is not None:
+        recorder = Recorder(record_file, served.modes, MachineSeen(loop.costs, served.info))
     app = create_app(served, settings.server, metrics, recorder=recorder)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is here now stays: the collector needn't look at it again and again while steps run.
@@ -50,7 +52,6 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     finally:
         loop.close()
         if recorder is not None:
-            recorder.machine(loop.costs, served.info)
             recorder.close()
 
 

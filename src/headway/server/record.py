@@ -39,16 +39,57 @@ def open_record(path: Path) -> TextIO:
         raise UsageError(f"--record: {path} can't be written: {error.strerror or error}") from None
 
 
+class MachineSeen:
+    """What steps cost on average while requests were served, and how far single ones were from what was expected.
+
+    costs: the scheduler's own, which follows every change of the machine's speed.
+    """
+
+    def __init__(self, costs: CostModel, info: EngineInfo) -> None:
+        self._costs = costs
+        self._info = info
+        self._looks = 0
+        self._base = [0.0 for _ in costs.curve()]
+        self._per_context = self._per_sample = self._error = 0.0
+
+    def look(self) -> None:
+        """Take the costs of the moment into the average."""
+        costs, self._looks = self._costs, self._looks + 1
+        for n, (_, seconds) in enumerate(costs.curve()):
+            self._base[n] += seconds
+        self._per_context += costs.drift * costs.per_context
+        self._per_sample += costs.drift * costs.per_sample
+        self._error += costs.error()[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As machine.py of the simulator reads it. noise: the standard deviation of errors that have this median, if they are
+        normal (3/4 of a normal distribution lie below 0.6745 deviations)."""
+        if not self._looks:
+            self.look()
+        return {
+            "base": [
+                [tokens, seconds / self._looks] for (tokens, _), seconds in zip(self._costs.curve(), self._base, strict=True)
+            ],
+            "per_context": self._per_context / self._looks,
+            "per_sample": self._per_sample / self._looks,
+            "noise": round(self._error / self._looks / 0.6745, 4),
+            "num_blocks": self._info.num_blocks,
+            "block_size": self._info.block_size,
+        }
+
+
 class Recorder:
     """Appends a line for each request that ended or was refused. Lines are made and written by a thread of their own; what the
     others call takes microseconds. `at` is in Unix seconds, so that recordings in one file don't overlap.
 
-    file: from `open_record`; closed at the end. modes: a pace is recorded where it isn't the mode's. clock: the engine loop's.
+    file: from `open_record`; closed at the end. modes: a pace is recorded where it isn't the mode's. machine: for the last
+    line. clock: the engine loop's.
     """
 
-    def __init__(self, file: TextIO, modes: Modes, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, file: TextIO, modes: Modes, machine: MachineSeen, clock: Callable[[], float] = time.monotonic) -> None:
         self._file = file
         self._modes = modes
+        self._machine = machine
         self._clock = clock
         self._to_unix = time.time() - clock()
         self._salt = secrets.token_bytes(16)
@@ -58,7 +99,11 @@ class Recorder:
         self._writer.start()
 
     def ended(self, request: Request, outcome: str, usage: Usage, timing: Timing) -> None:
-        """A request has left the engine loop. Called in the engine's thread."""
+        """A request has left the engine loop. Called in the engine's thread. One that was withdrawn before anything was
+        computed for it leaves no line: its client has gone, or it has come again at standard."""
+        if outcome == "cancelled" and request.started_at is None:
+            return
+        self._machine.look()
         self._lines.put(lambda: self._ended(request, outcome, usage, timing))
 
     def downgraded(self, request_ids: Iterable[str]) -> None:
@@ -71,20 +116,9 @@ class Recorder:
         for request in requests:
             self._lines.put(lambda request=request: self._refused(request, at))  # type: ignore[misc]
 
-    def machine(self, costs: CostModel, info: EngineInfo) -> None:
-        """What steps cost in the end, and what was promised: with it the recording can be simulated wherever it is taken."""
-        learnt = {
-            "base": costs.curve(),
-            "per_context": costs.drift * costs.per_context,
-            "per_sample": costs.drift * costs.per_sample,
-            "num_blocks": info.num_blocks,
-            "block_size": info.block_size,
-            "paces": {mode.name: mode.pace for mode in self._modes},
-        }
-        self._lines.put(lambda: {MACHINE: learnt})
-
     def close(self) -> None:
-        """Write what is still to be written."""
+        """Write what is still to be written, and the machine."""
+        self._lines.put(lambda: {MACHINE: self._machine.to_dict() | {"paces": {mode.name: mode.pace for mode in self._modes}}})
         self._lines.put(None)
         self._writer.join()
         self._tried(self._file.close)

@@ -19,7 +19,7 @@ from headway.runtime.paces import limits_from, modes_from
 from headway.scheduler.blocks import BlockPool
 from headway.scheduler.cost import CostModel
 from headway.scheduler.scheduler import Scheduler
-from headway.simulate.machine import Machine, machine_in, machine_of, machine_of_recording
+from headway.simulate.machine import MAX_NOISE, Machine, machine_in, machine_of, machine_of_recording
 from headway.simulate.report import print_report
 from headway.simulate.result import SimulationResult
 from headway.simulate.run import Simulation
@@ -32,13 +32,13 @@ MAX_BLOCKS = 100_000_000
 @dataclass(frozen=True, slots=True)
 class SimulateOptions:
     """model or costs: where the step times come from; with neither from the trace, if that is a recording, else from the
-    settings' model or DEFAULT_MODEL. kv_blocks: None = as many as the engine had. noise, acceptance, downgrade: see Simulation;
+    settings' model or DEFAULT_MODEL. kv_blocks, noise: None = the machine's own. acceptance, downgrade: see Simulation;
     acceptance None = no speculation."""
 
     model: str | None = None
     costs: Path | None = None
     kv_blocks: int | None = None
-    noise: float = 0.0
+    noise: float | None = None
     acceptance: float | None = None
     downgrade: bool = True
     seed: int = 0
@@ -48,8 +48,8 @@ class SimulateOptions:
             raise UsageError("--model or --costs, not both")
         if self.kv_blocks is not None and not 1 <= self.kv_blocks <= MAX_BLOCKS:
             raise UsageError(f"--kv-blocks is {self.kv_blocks}; it should be from 1 to {MAX_BLOCKS:,}")
-        if not 0 <= self.noise <= 2:
-            raise UsageError(f"--noise is {self.noise:g}; it should be from 0 to 2")
+        if self.noise is not None and not 0 <= self.noise <= MAX_NOISE:
+            raise UsageError(f"--noise is {self.noise:g}; it should be from 0 to {MAX_NOISE:g}")
         if self.acceptance is not None and not 0 <= self.acceptance <= 1:
             raise UsageError(f"--acceptance is {self.acceptance:g}; it should be from 0 to 1")
 
@@ -86,7 +86,9 @@ def _machine(traffic: Traffic, options: SimulateOptions, settings: Settings) -> 
         machine = machine_of_recording(traffic.trace)
     if machine is None:
         machine = machine_of(options.model or settings.model.name or DEFAULT_MODEL)
-    return machine if options.kv_blocks is None else replace(machine, num_blocks=options.kv_blocks)
+    if options.kv_blocks is not None:
+        machine = replace(machine, num_blocks=options.kv_blocks)
+    return machine if options.noise is None else replace(machine, noise=options.noise)
 
 
 def _promised(machine: Machine, settings: Settings) -> dict[str, float]:
@@ -107,7 +109,7 @@ def _simulation(machine: Machine, modes: Modes, settings: Settings, options: Sim
         scheduler,
         modes,
         machine.costs,
-        noise=options.noise,
+        noise=machine.noise,
         acceptance=options.acceptance or 0.0,
         seed=options.seed,
         downgrade=options.downgrade,
@@ -128,9 +130,10 @@ def _counter(bar: Bar) -> Callable[[int], None]:
 
 def _about(machine: Machine, modes: Modes) -> list[str]:
     paces = ", ".join(f"{mode.name} {mode.pace:.4g} tokens/s on {mode.max_rows} seats" for mode in modes)
+    noise = f", with noise of {machine.noise:.0%}" if machine.noise else ""
     return [
         f"Promised: {paces}",
-        f"Step times: {machine.about}; KV cache {machine.num_blocks * machine.block_size:,} tokens",
+        f"Step times: {machine.about}{noise}; KV cache {machine.num_blocks * machine.block_size:,} tokens",
     ]
 
 
@@ -143,7 +146,7 @@ def _to_json(
         "versions": versions(("headway",)),
         "traffic": given,
         "options": {
-            "noise": options.noise,
+            "noise": machine.noise,
             "acceptance": options.acceptance,
             "downgrade": options.downgrade,
             "seed": options.seed,

@@ -17,17 +17,20 @@ from headway.simulate.trace import machine_line
 
 DEFAULT_BLOCKS = 16_384
 DEFAULT_BLOCK_SIZE = 32
+MAX_NOISE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """paces: promised on it, by mode; empty where they are to follow from the costs. about: what it is, for people."""
+    """paces: promised on it, by mode; empty where they are to follow from the costs. noise: see Simulation.
+    about: what it is, for people."""
 
     costs: CostModel
     num_blocks: int
     block_size: int
     about: str
     paces: Mapping[ModeName, float] = field(default_factory=dict)
+    noise: float = 0.0
 
 
 def machine_of(model: str) -> Machine:
@@ -43,7 +46,7 @@ def machine_of(model: str) -> Machine:
 
 def machine_in(file: Path) -> Machine:
     """From JSON: `base` (pairs of tokens and seconds), `per_context` and `per_sample`, in seconds, as in CostModel.to_dict();
-    `num_blocks`, `block_size` and `paces` if need be. Raises UsageError."""
+    `num_blocks`, `block_size`, `paces` and `noise` if need be. Raises UsageError."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -68,6 +71,7 @@ def _machine(data: object, file: Path) -> Machine:
             raise UsageError(f"{file}: {name} is {value!r}; it should be a whole number from 1")
     try:
         paces = {ModeName(name): float(pace) for name, pace in dict(data.get("paces", {})).items()}
-        return Machine(CostModel.from_dict(data), blocks, size, file.name, paces)
+        noise = min(MAX_NOISE, max(0.0, float(data.get("noise", 0.0))))
+        return Machine(CostModel.from_dict(data), blocks, size, file.name, paces, noise)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{file} holds no step times: {error}") from None
