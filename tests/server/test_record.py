@@ -19,7 +19,7 @@ from headway.runtime.api import GenerateRequest, Timing, Usage
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
 from headway.server.app import create_app
-from headway.server.record import MachineSeen, Recorder, open_record
+from headway.server.record import ERROR_EVERY, MachineSeen, Recorder, open_record
 from headway.simulate.machine import machine_of_recording
 from headway.simulate.trace import MACHINE, Arrival, read_trace
 from server.scripted import MODES, World
@@ -104,16 +104,17 @@ def test_the_machine_of_the_recording_is_found_again_as_it_was_on_average(record
         expected = recording.costs.seconds(4, 100, 4)
         recording.costs.observe(Observation(4, 100, 4, expected * (1 + error)))
     recording.costs.drift = 1.5
-    recording.end("b", [1])
     after = recording.costs.seconds(4, 100, 4)
+    for _ in range(ERROR_EVERY):
+        recording.end("b", [1])
     recording.lines()
     machine = machine_of_recording(recording.path)
     assert machine is not None
-    assert machine.costs.seconds(4, 100, 4) == pytest.approx((before + after) / 2)
+    assert machine.costs.seconds(4, 100, 4) == pytest.approx((before + ERROR_EVERY * after) / (1 + ERROR_EVERY))
     assert machine.noise == pytest.approx(0.05 / 2 / 0.6745, abs=1e-3)
     assert (machine.num_blocks, machine.block_size) == (99, 16)
     assert machine.paces == {mode.name: mode.pace for mode in MODES}
-    assert len(read_trace(recording.path)) == 2
+    assert len(read_trace(recording.path)) == 1 + ERROR_EVERY
 
 
 def asked_of(recording: Recording, refused: set[ModeName]) -> tuple[World, int]:

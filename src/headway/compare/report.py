@@ -124,16 +124,20 @@ def _same_text(result: CompareResult) -> str:
 
 
 def rate(value: float | None) -> str:
+    """Tokens per second."""
     return UNKNOWN if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def times(value: float | None) -> str:
+    """A ratio."""
     return UNKNOWN if value is None else f"{value:.2f}x"
 
 
 def share(value: float | None, digits: int = 0) -> str:
+    """A share as a percentage."""
     return UNKNOWN if value is None else f"{value:.{digits}%}"
 
 
 def milliseconds(seconds: float | None) -> str:
+    """Seconds, in whole milliseconds."""
     return UNKNOWN if seconds is None else f"{1000 * seconds:.0f} ms"

@@ -16,6 +16,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from statistics import fmean
 from typing import Any, TextIO
 
 from headway.engines.base import EngineInfo
@@ -29,6 +30,8 @@ from headway.simulate.trace import MACHINE, PREFIX_TOKENS
 log = logging.getLogger("headway.record")
 
 FLUSH_SECONDS = 1.0
+ERROR_EVERY = 32
+"""Ends of requests between two looks at how far predictions are off."""
 
 
 def open_record(path: Path) -> TextIO:
@@ -50,7 +53,8 @@ class MachineSeen:
         self._info = info
         self._looks = 0
         self._base = [0.0 for _ in costs.curve()]
-        self._per_context = self._per_sample = self._error = 0.0
+        self._per_context = self._per_sample = 0.0
+        self._errors: list[float] = []
 
     def look(self) -> None:
         """Take the costs of the moment into the average."""
@@ -59,11 +63,12 @@ class MachineSeen:
             self._base[n] += seconds
         self._per_context += costs.drift * costs.per_context
         self._per_sample += costs.drift * costs.per_sample
-        self._error += costs.error()[0]
+        if self._looks % ERROR_EVERY == 1:  # it sorts a window of errors
+            self._errors.append(costs.error()[0])
 
     def to_dict(self) -> dict[str, Any]:
-        """As machine.py of the simulator reads it. noise: the standard deviation of errors that have this median, if they are
-        normal (3/4 of a normal distribution lie below 0.6745 deviations)."""
+        """As machine.py of the simulator reads it. noise: the standard deviation of errors with such a median, if they are
+        normal: half of a normal distribution lies within 0.6745 deviations."""
         if not self._looks:
             self.look()
         return {
@@ -72,7 +77,7 @@ class MachineSeen:
             ],
             "per_context": self._per_context / self._looks,
             "per_sample": self._per_sample / self._looks,
-            "noise": round(self._error / self._looks / 0.6745, 4),
+            "noise": round(fmean(self._errors) / 0.6745, 4),
             "num_blocks": self._info.num_blocks,
             "block_size": self._info.block_size,
         }
