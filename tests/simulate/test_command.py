@@ -151,3 +151,9 @@ def test_step_times_that_are_none(headway: Headway, data: object, said: str) -> 
     assert (done.status, done.stdout) == (2, "")
     assert done.stderr.startswith("headway: bad.json")
     assert said in done.stderr
+
+
+def test_help_shows_the_defaults_that_it_names(headway: Headway) -> None:
+    done = headway("--help")
+    assert done.status == 0
+    assert "[default: as measured]" in done.stdout
