@@ -153,7 +153,8 @@ def test_step_times_that_are_none(headway: Headway, data: object, said: str) -> 
     assert said in done.stderr
 
 
-def test_help_shows_the_defaults_that_it_names(headway: Headway) -> None:
+def test_help_shows_the_defaults_that_it_names(headway: Headway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     done = headway("--help")
     assert done.status == 0
     assert "[default: as measured]" in done.stdout
