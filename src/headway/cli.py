@@ -53,25 +53,31 @@ def root(
 @app.command()
 def serve(
     model: Annotated[str | None, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path.")] = None,
-    port: Annotated[int | None, typer.Option(help="0 picks a free one.  [default: 8000]", show_default=False)] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]", show_default=False)] = None,
+    port: Annotated[int | None, typer.Option(help="0 picks a free one.  \\[default: 8000]", show_default=False)] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.  \\[default: 127.0.0.1]", show_default=False)] = None,
     config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
     model_id: Annotated[str | None, typer.Option("--id", help="The model's name in the API.", show_default=False)] = None,
     chat_template: Annotated[
         Path | None, typer.Option(help="A Jinja file instead of the model's own.", show_default=False)
     ] = None,
-    max_rows: Annotated[int | None, typer.Option(help="Standard requests at once.  [default: 32]", show_default=False)] = None,
+    max_rows: Annotated[
+        int | None, typer.Option(help="Standard requests at once.  \\[default: 32]", show_default=False)
+    ] = None,
     fast_rows: Annotated[
         int | None,
-        typer.Option(help="Fast requests beside a full house that the paces are made for.  [default: 2]", show_default=False),
+        typer.Option(help="Fast requests beside a full house that the paces are made for.  \\[default: 2]", show_default=False),
     ] = None,
     max_fast_rows: Annotated[
-        int | None, typer.Option(help="Fast requests at once.  [default: what can be promised]", show_default=False)
+        int | None, typer.Option(help="Fast requests at once.  \\[default: what can be promised]", show_default=False)
     ] = None,
     kv_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help='KV cache, such as "2GB".  [default: automatic]', show_default=False)
+        str | None, typer.Option(metavar="SIZE", help='KV cache, such as "2GB".  \\[default: automatic]', show_default=False)
     ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append every request's lengths and times, for simulate.", show_default=False),
+    ] = None,
 ) -> None:
     """Serve a model: OpenAI's API, at two speeds."""
     from headway.config import load
@@ -90,13 +96,13 @@ def serve(
             "engine.kv_memory": kv_memory,
         }
     )
-    serve_command(settings, access_log=access_log)
+    serve_command(settings, access_log=access_log, record=record)
 
 
 @app.command()
 def compare(
     model: Annotated[
-        str | None, typer.Argument(help="What to serve for the purpose.  [default: smollm2]", show_default=False)
+        str | None, typer.Argument(help="What to serve for the purpose.  \\[default: smollm2]", show_default=False)
     ] = None,
     url: Annotated[str | None, typer.Option(help="Measure a running server instead.", show_default=False)] = None,
     streams: Annotated[int, typer.Option(help="Standard streams at once.")] = 32,
@@ -113,7 +119,7 @@ def compare(
 def calibrate(
     model: Annotated[
         str | None,
-        typer.Argument(help="As for serve.  [default: headway.toml's, else smollm2 if it is here]", show_default=False),
+        typer.Argument(help="As for serve.  \\[default: headway.toml's, else smollm2 if it is here]", show_default=False),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
     json_path: Json = None,
@@ -123,6 +129,55 @@ def calibrate(
     from headway.config import load
 
     calibrate_command(load(config).with_overrides({"model.name": model}), json_path=json_path)
+
+
+@app.command()
+def simulate(
+    trace: Annotated[
+        Path | None, typer.Argument(help="headway's or Mooncake's JSON lines, or Azure's CSV.", show_default=False)
+    ] = None,
+    poisson: Annotated[
+        float | None, typer.Option(metavar="RATE", help="Instead of a trace: random arrivals per second.")
+    ] = None,
+    bursty: Annotated[float | None, typer.Option(metavar="RATE", help="Instead of a trace: arrivals in bursts.")] = None,
+    constant: Annotated[float | None, typer.Option(metavar="RATE", help="Instead of a trace: even arrivals.")] = None,
+    cv: Annotated[float, typer.Option(help="How bursty: the gaps' deviation over their mean; 1 is Poisson.")] = 3.0,
+    requests: Annotated[
+        int | None, typer.Option(help="At most so many.  \\[default: the whole trace; 10000 without one]", show_default=False)
+    ] = None,
+    prompt_tokens: Annotated[float, typer.Option(help="Mean length of made-up prompts.")] = 120,
+    output_tokens: Annotated[float, typer.Option(help="Mean length of made-up answers.")] = 64,
+    spread: Annotated[float, typer.Option(help="Of these lengths: the deviation of their logarithm; 0 is none.")] = 0.0,
+    fast_share: Annotated[float, typer.Option(help="Share of fast among requests that name no mode.")] = 0.0,
+    times: Annotated[float, typer.Option(help="A trace's arrivals, so many times as densely.")] = 1.0,
+    model: Annotated[
+        str | None, typer.Option(help="Step times as measured here for it.  \\[default: smollm2]", show_default=False)
+    ] = None,
+    costs: Annotated[Path | None, typer.Option(metavar="FILE", help="Step times from JSON.", show_default=False)] = None,
+    kv_blocks: Annotated[int | None, typer.Option(help="KV cache.  \\[default: as measured]", show_default=False)] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(help="How much steps' times vary, 0.1 being 10%.  \\[default: a recording's, else 0]", show_default=False),
+    ] = None,
+    acceptance: Annotated[
+        float | None, typer.Option(help="Speculate; the chance that a guess is right.", show_default=False)
+    ] = None,
+    downgrade: Annotated[bool, typer.Option(help="Fast requests without a seat are served at standard.")] = True,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    json_path: Json = None,
+) -> None:
+    """Run traffic through the scheduler on a virtual clock, and print what each mode would get."""
+    from headway.config import load
+    from headway.simulate.commands import SimulateOptions, simulate_command
+    from headway.simulate.traffic import Traffic
+
+    simulate_command(
+        Traffic(trace, constant, poisson, bursty, cv, requests, prompt_tokens, output_tokens, spread, fast_share, times),
+        SimulateOptions(model, costs, kv_blocks, noise, acceptance, downgrade, seed),
+        load(config),
+        json_path,
+    )
 
 
 @app.command()

@@ -38,6 +38,15 @@ def test_sampling_reports_every_kind(tmp_path: Path) -> None:
     assert_every_kind(report["kinds"]["flat"])  # type: ignore[index]
 
 
+def test_policies_reports_every_policy_under_every_traffic(tmp_path: Path) -> None:
+    report = run_benchmark("policies", "--requests", "40", "--fast-share", "0.3", results=tmp_path)
+    runs = report["runs"]
+    assert len(runs) == 2 * 3 * 4  # type: ignore[arg-type]
+    for run in runs:  # type: ignore[attr-defined]
+        assert run["requests"] == run["modes"]["standard"]["served"] + run["modes"]["fast"]["served"] == 40
+    assert {run["policy"] for run in runs} == {"pace", "fcfs", "priority", "split"}  # type: ignore[attr-defined]
+
+
 @pytest.mark.model
 def test_sampling_measures_the_models_own_logits_and_step(tmp_path: Path, smollm2: Path) -> None:
     report = run_benchmark("sampling", "--model", str(smollm2), "--rows", "3", "--repeats", "2", results=tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headway.catalog.local import open_local, printable_id
-from headway.catalog.resolve import resolve
+from headway.catalog.resolve import find_here, resolve
 from headway.errors import ModelError
 
 from . import tiny
@@ -135,3 +135,14 @@ def test_ids_of_other_scripts_differ() -> None:
     assert printable_id("смол").startswith("model-")
     assert printable_id("é") == "e"
     assert printable_id("\udcff").startswith("model-")
+
+
+def test_what_has_yet_to_be_pulled_is_not_here_and_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWAY_HOME", str(tmp_path / "home"))
+    assert find_here("smollm2") is None
+    assert find_here("hf:some/thing") is None
+    path = made(tmp_path / "m.gguf")
+    here = find_here(str(path))
+    assert here is not None
+    assert here.path == path
+    assert not (tmp_path / "home" / "models" / "smollm2").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from fake_engine import FakeEngine
 from numpy.typing import NDArray
 
 from headway.engines.base import BatchRow
-from headway.runtime.ladder import cost_model, is_exact
+from headway.runtime.ladder import cost_model, is_exact, newest_ladder
 
 
 class Timed(FakeEngine):
@@ -60,6 +62,21 @@ def test_a_cached_ladder_that_does_not_fit_is_measured_again(tmp_path: Path, spo
     costs = cost_model(again, 256, tmp_path, identity="b" if spoil == "other identity" else "a", clock=lambda: again.now)
     assert again.num_steps >= first.num_steps
     assert costs.per_context == pytest.approx(1e-6 * again.speed, rel=0.01)
+
+
+def test_the_newest_ladder_of_a_model_is_found_with_its_pool(tmp_path: Path) -> None:
+    assert newest_ladder(tmp_path, "digest") is None
+    for number, identity in enumerate(("a digest x", "b digest y", "c other z")):
+        engine = Timed(speed=1.0 + number)
+        cost_model(engine, 64, tmp_path, identity=identity, clock=lambda engine=engine: engine.now)  # type: ignore[misc]
+    for path in tmp_path.iterdir():
+        identity = json.loads(path.read_text())["identity"]
+        os.utime(path, (1, {"a": 30, "b": 20, "c": 40}[identity[0]]))
+    (tmp_path / "broken.json").write_text("{")
+    found = newest_ladder(tmp_path, "digest")
+    assert found is not None
+    assert (found.identity, found.num_blocks, found.block_size) == ("a digest x", 4000, 32)
+    assert found.costs.per_context == pytest.approx(1e-6, rel=0.01)
 
 
 def test_an_engine_whose_rows_agree_is_exact_and_one_that_depends_on_the_batch_is_not() -> None:

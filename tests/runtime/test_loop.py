@@ -37,12 +37,16 @@ class Seen:
     def __init__(self) -> None:
         self.steps = 0
         self.ends: list[tuple[str, str, int]] = []
+        self.requests: list[tuple[str, str]] = []
 
     def on_step(self, seconds: float, rows_by_mode: Any, tokens: int, error: float) -> None:
         self.steps += 1
 
     def on_finish(self, mode: str, outcome: str, usage: Any, timing: Any, ttft: float | None) -> None:
         self.ends.append((str(mode), outcome, usage.completion_tokens))
+
+    def ended(self, request: Any, outcome: str, usage: Any, timing: Any) -> None:
+        self.requests.append((request.id, outcome))
 
 
 class Rig:
@@ -52,7 +56,7 @@ class Rig:
         scheduler = Scheduler(MODES, self.pool, CostModel([(1, 0.001), (64, 0.002)], 0.0, 0.0), Limits())
         self.loop = EngineLoop(engine, scheduler, MODES, TOKENIZER)
         self.seen = Seen()
-        self.loop.start(self.seen)
+        self.loop.start(self.seen, self.seen)
         self._made = 0
 
     def submit(self, prompt: list[int], *, mode: ModeName = ModeName.STANDARD, max_tokens: int = 8, **more: Any) -> Stream:
@@ -119,6 +123,7 @@ def test_it_generates_and_says_what_was_used(rig: Callable[..., Rig]) -> None:
     assert last.timing is not None
     assert last.timing.total >= last.timing.completion >= 0
     assert r.seen.ends == [("standard", "length", 6)]
+    assert r.seen.requests == [("r1", "length")]
 
 
 def test_many_at_once_each_get_their_own(rig: Callable[..., Rig]) -> None:

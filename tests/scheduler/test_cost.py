@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import pairwise
 
@@ -77,8 +78,7 @@ def test_the_error_is_reported() -> None:
 
 def test_it_survives_being_written_and_read() -> None:
     costs = CostModel.fit(ladder())
-    data = costs.to_dict()
-    again = CostModel(data["base"], data["per_context"], data["per_sample"])  # type: ignore[arg-type]
+    again = CostModel.from_dict(json.loads(json.dumps(costs.to_dict())))
     assert again.seconds(20, 20 * 99, 20) == pytest.approx(costs.seconds(20, 20 * 99, 20))
 
 
@@ -91,7 +91,10 @@ observations = st.builds(
 def test_any_history_leaves_it_monotone_and_its_inverse_true(history: list[Observation], budget: float) -> None:
     costs = CostModel.fit(ladder())
     for o in history:
+        costs.seconds(o.tokens)  # what it once read off its curve must not outlive the curve
         costs.observe(o)
+    fresh = CostModel.from_dict(costs.to_dict())
+    assert [costs.seconds(n) for n in range(1, 400)] == [costs.drift * fresh.seconds(n) for n in range(1, 400)]
     times = [costs.seconds(n) for n in range(1, 400)]
     assert all(a <= b + 1e-12 for a, b in pairwise(times))
     assert times[0] > 0

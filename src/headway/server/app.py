@@ -24,13 +24,21 @@ from headway.server.errors import on_http_exception, on_request_error
 from headway.server.gate import Gate
 from headway.server.metrics import Metrics
 from headway.server.modes import FAST_SUFFIX, FAST_WORDS, STANDARD_WORDS, is_alias
+from headway.server.record import Recorder
 from headway.server.responses import ERRORS, ChatCompletion, Completion, Health, ModelCard, ModelList
 from headway.server.schemas import ChatRequest, CompletionRequest
 
 
-def create_app(served: ServedModel, settings: ServerSettings, metrics: Metrics, *, downgrade: bool = True) -> FastAPI:
-    """metrics: the one that the engine loop reports to. downgrade: a fast request that finds no seat is served at standard and
-    says so; False turns that into a 429. Sets `app.state.drain` and `app.state.settings` for run_server."""
+def create_app(
+    served: ServedModel,
+    settings: ServerSettings,
+    metrics: Metrics,
+    *,
+    downgrade: bool = True,
+    recorder: Recorder | None = None,
+) -> FastAPI:
+    """metrics, recorder: those that the engine loop reports to. downgrade: a fast request that finds no seat is served at
+    standard and says so; False turns that into a 429. Sets `app.state.drain` and `app.state.settings` for run_server."""
     metrics.watch(served.generator.load)
     # No documentation pages: they load scripts from elsewhere. /openapi.json describes everything.
     app = FastAPI(title="headway", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
@@ -41,7 +49,9 @@ def create_app(served: ServedModel, settings: ServerSettings, metrics: Metrics, 
     app.add_middleware(Gate, drain=drain)
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
-    _add_generation(app, Endpoints(served, metrics, drain, max_body_bytes=int(settings.max_body_mb * 1e6), downgrade=downgrade))
+    max_body_bytes = int(settings.max_body_mb * 1e6)
+    endpoints = Endpoints(served, metrics, drain, max_body_bytes=max_body_bytes, downgrade=downgrade, recorder=recorder)
+    _add_generation(app, endpoints)
     _add_models(app, served)
     _add_operations(app, served, metrics, drain)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from pathlib import Path
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -17,34 +18,41 @@ from headway.runtime.served import ServedModel
 from headway.server.app import create_app
 from headway.server.lifecycle import bind, run_server
 from headway.server.metrics import Metrics
+from headway.server.record import MachineSeen, Recorder, open_record
 
 SWITCH_SECONDS = 0.0005
 """How long a thread may keep Python's lock while another waits. The default, ten times as long, would let a burst of HTTP work
 hold up the next step."""
 
 
-def serve_command(settings: Settings, *, access_log: bool = False) -> None:
-    """Serve until SIGINT or SIGTERM. Raises HeadwayError (one line) for what the user can mend; a port in use is found out
-    before the model is loaded."""
+def serve_command(settings: Settings, *, access_log: bool = False, record: Path | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; record: the file that requests are noted in. Raises HeadwayError (one line) for
+    what the user can mend; a port in use is found out before the model is loaded."""
     if settings.model.name is None:
         raise UsageError("no model is given; try: headway serve smollm2")
     console = Console(stderr=True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[RichHandler(console=console, show_path=False)])
     sockets = bind(settings.server.host, settings.server.port)
+    record_file = None if record is None else open_record(record)
     model = resolve(settings.model.name)
     with console.status("loading") as status:
         served, loop = assemble(model, settings, lambda what: status.update(what))
     metrics = Metrics(served.modes)
-    app = create_app(served, settings.server, metrics)
+    recorder = None
+    if record_file is not None:
+        recorder = Recorder(record_file, served.modes, MachineSeen(loop.costs, served.info))
+    app = create_app(served, settings.server, metrics, recorder=recorder)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is here now stays: the collector needn't look at it again and again while steps run.
     gc.collect()
     gc.freeze()
-    loop.start(metrics)
+    loop.start(metrics, recorder)
     try:
         run_server(app, sockets, lambda url: _announce(served, url), access_log=access_log)
     finally:
         loop.close()
+        if recorder is not None:
+            recorder.close()
 
 
 def _announce(served: ServedModel, url: str) -> None:

@@ -23,15 +23,26 @@ from headway.server.drain import Drain
 from headway.server.generation import Generation
 from headway.server.metrics import Metrics
 from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, resolve_speed
+from headway.server.record import Recorder
 from headway.server.schemas import ChatRequest, CompletionRequest, GenerationBody
 
 
 class Endpoints:
-    def __init__(self, served: ServedModel, metrics: Metrics, drain: Drain, *, max_body_bytes: int, downgrade: bool) -> None:
+    def __init__(
+        self,
+        served: ServedModel,
+        metrics: Metrics,
+        drain: Drain,
+        *,
+        max_body_bytes: int,
+        downgrade: bool,
+        recorder: Recorder | None = None,
+    ) -> None:
         self._served = served
         self._max_body_bytes = max_body_bytes
         self._downgrade = downgrade
         self._metrics = metrics
+        self._recorder = recorder
         self._drain = drain
         facts = f"{__version__} {served.id} {served.info.description}"
         self._fingerprint = f"hw_{hashlib.blake2b(facts.encode(), digest_size=5).hexdigest()}"
@@ -93,6 +104,7 @@ class Endpoints:
             lambda speed: [_at(speed, request, key) for request in requests],
             downgrade=self._downgrade,
             metrics=self._metrics,
+            recorder=self._recorder,
         )
         return Answer(generation, lambda running: speak(running.speed), choices_per_prompt=ask.n or 1, stream=bool(ask.stream))
 

@@ -17,6 +17,7 @@ from headway.runtime.stream import Stream
 from headway.server.drain import Drain
 from headway.server.metrics import Metrics
 from headway.server.modes import Speed
+from headway.server.record import Recorder
 
 
 class Ended(Enum):
@@ -27,7 +28,7 @@ class Ended(Enum):
 
 class Generation:
     """make: builds the GenerateRequests for a speed (again, if the first one is refused and a downgrade is allowed).
-    metrics: told of each HTTP request that found no seat."""
+    metrics: told of each HTTP request that found no seat; recorder: of which requests these were."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Generation:
         *,
         downgrade: bool,
         metrics: Metrics,
+        recorder: Recorder | None = None,
     ) -> None:
         self.speed = speed
         self._generator = generator
@@ -45,11 +47,13 @@ class Generation:
         self._make = make
         self._downgrade = downgrade
         self._metrics = metrics
+        self._recorder = recorder
         self._streams: list[Stream] = []
         self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
     def start(self) -> None:
         """Submits all choices or none; then `speed` is the one served. Raises the generator's RequestError: 400, 429, 503."""
+        asked = self.speed
         try:
             try:
                 self._submit()
@@ -59,9 +63,13 @@ class Generation:
                 self.speed = self.speed.downgraded()
                 self._submit()
                 self._metrics.on_downgraded()
+                if self._recorder:
+                    self._recorder.downgraded(stream.request_id for stream in self._streams)
         except RequestError as exc:
             if exc.status in (429, 503):
                 self._metrics.on_refused(self.speed.mode)
+            if exc.status == 429 and self._recorder:
+                self._recorder.refused(self._make(asked))
             raise
 
     def _may_downgrade(self) -> bool:

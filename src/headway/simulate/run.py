@@ -1,0 +1,159 @@
+"""The virtual machine: the real scheduler on a clock that moves by what the cost model says each step takes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+from headway.modes import ModeName, Modes
+from headway.scheduler.admission import Refused
+from headway.scheduler.compose import Row, Step
+from headway.scheduler.cost import CostModel
+from headway.scheduler.scheduler import Scheduler
+from headway.simulate.leap import Leap, Steady, same_pace
+from headway.simulate.request import STOP, SimulatedRequest, from_arrival
+from headway.simulate.result import SimulationResult
+from headway.simulate.trace import Arrival
+
+TELL_EVERY = 1000
+"""Arrivals between two words about how far it is."""
+
+
+class Simulation:
+    """One run of traffic; `run` may be called once.
+
+    machine: what steps really take (the scheduler has a cost model of its own, and learns). noise: standard deviation of the
+    logarithm of a factor on each step's time. acceptance: the chance that a draft proves right, if the scheduler speculates.
+    downgrade: a fast request that finds no place is tried at standard, as the server does. steady: when the scheduler's
+    composer is sure to let all ride; steps are planned one by one elsewhere, and everywhere if it is None.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        modes: Modes,
+        machine: CostModel,
+        *,
+        noise: float = 0.0,
+        acceptance: float = 0.0,
+        seed: int = 0,
+        downgrade: bool = True,
+        steady: Steady | None = same_pace,
+    ) -> None:
+        self.now = 0.0
+        self.result = SimulationResult.empty(modes)
+        self._scheduler = scheduler
+        self._modes = modes
+        self._machine = machine
+        self._acceptance = acceptance
+        self._downgrade = downgrade
+        lognormal = random.Random(f"noise {seed}").lognormvariate
+        self._factor: Callable[[], float] | None = (lambda: lognormal(0.0, noise)) if noise else None
+        self._draw = random.Random(f"drafts {seed}").random
+        self._numbers = count(1)
+        self._leap: Leap | None = None
+        if steady is not None and not scheduler.speculation:
+            self._leap = Leap(scheduler, modes, machine, steady, self._factor)
+        self._coming: Iterator[Arrival] = iter(())
+        self._next: Arrival | None = None
+        self._tell: Callable[[int], None] = lambda arrived: None
+
+    def run(self, arrivals: Iterable[Arrival], tell: Callable[[int], None] | None = None) -> SimulationResult:
+        """Until all have been served. arrivals: in order of time, each with a mode. tell: hears now and then how many have
+        arrived."""
+        self._tell = tell or self._tell
+        self._coming = iter(arrivals)
+        self._next = next(self._coming, None)
+        begin = self.now = self._next.at if self._next else 0.0
+        while self._turn():
+            pass
+        self.result.seconds = self.now - begin
+        self.result.evicted = self._scheduler.num_evicted
+        self._tell(self.result.requests)
+        return self.result
+
+    def _turn(self) -> bool:
+        """A leap, a step, or the wait for the next arrival; False when there is nothing left to do."""
+        if self._leap is not None and self._leap.plan(self.now, self._next.at if self._next else None):
+            self._pass(self._leap.end, self._leap.steps, self._leap.busy)
+            for request in self._leap.complete():
+                self.result[request.mode].add(request)
+            return True
+        step = self._scheduler.plan(self.now)
+        if step is not None:
+            self._run(step)
+            return True
+        if self._next is None:
+            return False
+        self._pass(self._next.at, 0, 0.0)
+        return True
+
+    def _run(self, step: Step) -> None:
+        seconds = self._seconds(step)
+        if self._factor is not None:
+            seconds *= self._factor()
+        self._pass(self.now + seconds, 1, seconds)
+        sampled = [self._sample(row) for row in step.rows if row.samples]
+        for received in self._scheduler.complete(step, sampled, self.now, seconds):
+            if received.ended:
+                self.result[received.request.mode].add(received.request)
+
+    def _seconds(self, step: Step) -> float:
+        """As by the step's own sums, but in one pass over its rows."""
+        context = samples = 0
+        for row in step.rows:
+            n = row.num_tokens
+            context += n * row.request.num_computed + n * (n + 1) // 2
+            samples += row.num_samples
+        return self._machine.seconds(step.size, context, samples) + step.changes * self._machine.change
+
+    def _pass(self, end: float, steps: int, busy: float) -> None:
+        """Let time pass. Who comes while a step runs finds those whom it ends still in their seats, as in the engine loop."""
+        self.now = end
+        self.result.steps += steps
+        self.result.busy += busy
+        while self._next is not None and self._next.at <= end:
+            self._arrive(self._next)
+            self._next = next(self._coming, None)
+
+    def _arrive(self, arrival: Arrival) -> None:
+        assert arrival.mode is not None
+        asked = self.result[arrival.mode]
+        asked.asked += 1
+        if asked.asked % TELL_EVERY == 0:
+            self._tell(self.result.requests)
+        try:
+            if self._add(arrival, arrival.mode):
+                return
+            if arrival.mode is ModeName.FAST and self._downgrade and self._add(arrival, ModeName.STANDARD):
+                asked.downgraded += 1
+                return
+            asked.refused += 1
+        except ValueError:
+            asked.too_long += 1
+
+    def _add(self, arrival: Arrival, name: ModeName) -> bool:
+        mode = self._modes[name]
+        try:
+            self._scheduler.add(from_arrival(arrival, next(self._numbers), mode, self._modes.fast.pace), self.now)
+        except Refused:
+            return False
+        return True
+
+    def _sample(self, row: Row) -> list[int]:
+        """The row's drafts as far as they prove right, and one token more, the last of which ends the request if it is time."""
+        request = row.request
+        assert isinstance(request, SimulatedRequest)
+        left = request.length - request.num_output
+        if not row.num_drafts and left > 1:
+            return request.sampled
+        tokens: list[int] = []
+        for draft in request.drafts[: row.num_drafts]:
+            if self._draw() >= self._acceptance:
+                break
+            tokens.append(draft)
+        tokens.append(-request.token if len(tokens) < row.num_drafts else request.token)
+        if len(tokens) >= left:
+            tokens[left - 1 :] = [STOP]
+        return tokens

@@ -1,0 +1,182 @@
+"""Traffic through the real scheduler on a virtual clock."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.modes import ModeName
+from headway.scheduler.cost import CostModel
+from headway.simulate.arrivals import Lengths, bursts, poisson, synthetic
+from headway.simulate.result import SimulationResult
+from headway.simulate.run import Simulation
+from headway.simulate.trace import Arrival, with_modes
+from simulate.small import CURVE, FAST, STANDARD, costs, simulation, standard
+
+
+def test_a_lone_request_takes_what_its_steps_take() -> None:
+    s = simulation(block_size=16)
+    result = s.run(standard(5.0, prompt=40, output=3))
+    machine = costs()
+    prompt = machine.seconds(40, 40 * 41 // 2, 1)
+    rest = machine.seconds(1, 41, 1) + machine.seconds(1, 42, 1)
+    assert list(result.standard.ttft) == pytest.approx([prompt])
+    assert list(result.standard.tpot) == pytest.approx([rest / 2])
+    assert result.seconds == pytest.approx(prompt + rest)
+    assert result.busy == pytest.approx(result.seconds)
+    assert result.standard.engine_seconds == pytest.approx(result.seconds)
+    assert (result.standard.served, result.standard.tokens, result.steps) == (1, 3, 3)
+
+
+def test_the_clock_skips_the_time_when_nobody_is_there() -> None:
+    result = simulation().run(standard(0.0, 1000.0))
+    assert result.seconds > 1000
+    assert result.busy < 1
+    assert result.busy_share == pytest.approx(result.busy / result.seconds)
+
+
+def test_without_requests_nothing_is_known() -> None:
+    result = simulation().run([])
+    assert result.requests == 0
+    assert result.total_tokens_per_second is None
+    assert result.to_dict()["modes"]["fast"]["attainment"] is None
+
+
+def test_it_ends_at_the_trace_s_length_by_a_stop_token_where_more_was_asked_for() -> None:
+    result = simulation().run([Arrival(0.0, 10, 5, STANDARD, max_tokens=500), Arrival(0.0, 10, 7, STANDARD)])
+    assert result.standard.tokens == 12
+
+
+def test_seats_refusals_and_downgrades_are_the_scheduler_s_own() -> None:
+    crowd = [Arrival(0.0, 10, 50, FAST) for _ in range(5)] + [Arrival(0.0, 10, 50, STANDARD)]
+    lenient = simulation(seats=2, fast_seats=1, waiting=1).run(crowd)
+    assert (lenient.fast.asked, lenient.fast.downgraded, lenient.fast.refused, lenient.fast.served) == (5, 3, 1, 1)
+    assert (lenient.standard.asked, lenient.standard.refused, lenient.standard.served) == (1, 1, 3)
+    strict = simulation(seats=2, fast_seats=1, waiting=1, downgrade=False).run(crowd)
+    assert (strict.fast.downgraded, strict.fast.refused, strict.standard.served) == (0, 4, 1)
+
+
+def test_who_comes_while_a_step_runs_finds_its_seats_still_taken() -> None:
+    first = simulation().run([Arrival(0.0, 10, 20, FAST)]).seconds
+    just_before, just_after = (
+        simulation(fast_seats=1, downgrade=False).run([Arrival(0.0, 10, 20, FAST), Arrival(at, 10, 20, FAST)])
+        for at in (first - 1e-6, first + 1e-6)
+    )
+    assert just_before.fast.refused == 1
+    assert just_after.fast.refused == 0
+
+
+def test_a_request_that_no_pool_could_hold_is_counted_and_the_rest_goes_on() -> None:
+    result = simulation(num_blocks=10, block_size=16).run([*standard(0.0, prompt=200), *standard(0.0)])
+    assert (result.standard.too_long, result.standard.served) == (1, 1)
+
+
+def test_prompts_that_begin_alike_by_the_trace_share_their_blocks() -> None:
+    def arrival(at: float, *prefix: int) -> Arrival:
+        return Arrival(at, 100, 5, STANDARD, prefix=prefix, prefix_tokens=32)
+
+    result = simulation(block_size=16).run([arrival(0, 7, 8), arrival(5, 7, 8), arrival(10, 7, 9), arrival(15, 8, 7)])
+    # 64 tokens, then 32, then none: different ids differ from their first token on.
+    assert result.standard.cached_tokens == 64 + 32
+    assert simulation().run([Arrival(t, 100, 5, STANDARD) for t in (0.0, 5.0)]).standard.cached_tokens == 0
+
+
+def test_a_pace_of_its_own_holds() -> None:
+    busy = [Arrival(0.0, 10, 100, STANDARD) for _ in range(60)]
+    own = [Arrival(0.0, 10, 60, FAST, pace=20.0)]
+    mode_s = [Arrival(0.0, 10, 60, FAST)]
+    slow, quick = (simulation(seats=60).run([*busy, *arrivals]).fast for arrivals in (own, mode_s))
+    assert slow.attainment == quick.attainment == 1.0
+    assert slow.tpot[0] > 1.2 * quick.tpot[0]
+
+
+def test_drafts_that_prove_right_save_steps_and_change_no_length() -> None:
+    steps = {}
+    for acceptance in (0.0, 0.9):
+        result = simulation(speculation=True, acceptance=acceptance).run(standard(0.0, output=100))
+        assert result.standard.tokens == 100
+        steps[acceptance] = result.steps
+    assert steps[0.9] < 0.7 * steps[0.0]
+
+
+def test_noise_disturbs_times_and_the_scheduler_learns_the_true_machine() -> None:
+    quiet = simulation().run(standard(0.0, output=200))
+    noisy = simulation(noise=0.2).run(standard(0.0, output=200))
+    assert noisy.seconds != quiet.seconds
+    assert noisy.seconds == pytest.approx(quiet.seconds, rel=0.1)
+    slower = simulation(machine=CostModel([(n, 2 * s) for n, s in CURVE], 1.8e-6, 2e-5))
+    slower.run(standard(*range(10), output=60))
+    learnt = slower._scheduler.costs.seconds(1, 50, 1)
+    assert learnt == pytest.approx(2 * costs().seconds(1, 50, 1), rel=0.1)
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    def run() -> SimulationResult:
+        s = simulation(noise=0.1)
+        return s.run(with_modes(synthetic(poisson(6.0, 1), 60, Lengths(50, 0.5), Lengths(30, 0.5), 1), 0.2, 1))
+
+    assert run().to_dict() == run().to_dict()
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> list[Arrival]:
+    seed = draw(st.integers(0, 10_000))
+    rate, cv = draw(st.floats(0.5, 12.0)), draw(st.floats(0.5, 4.0))
+    made = synthetic(bursts(rate, cv, seed), draw(st.integers(1, 40)), Lengths(60, 0.8), Lengths(40, 0.8), seed)
+    arrivals = list(with_modes(made, draw(st.sampled_from([0.0, 0.2, 0.8])), seed))
+    if draw(st.booleans()):  # the same beginnings, so that the prefix cache has work
+        arrivals = [
+            Arrival(a.at, a.prompt_tokens, a.output_tokens, a.mode, prefix=(n % 3, n % 2)) for n, a in enumerate(arrivals)
+        ]
+    return arrivals
+
+
+def told(s: Simulation) -> list[float]:
+    r = s.result
+    figures: list[float] = [r.seconds, r.busy, r.steps, r.evicted]
+    for name in ModeName:
+        m = r[name]
+        figures += [m.asked, m.downgraded, m.refused, m.too_long, m.served, m.tokens, m.cached_tokens]
+        figures += [*sorted(m.ttft), *sorted(m.tpot), m.engine_seconds, m.on_time, m.good, m.kept]
+    return figures
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    arrivals=crowds(),
+    num_blocks=st.sampled_from([30, 60, 2000]),
+    block_size=st.sampled_from([8, 16]),
+    seats=st.integers(1, 12),
+    waiting=st.sampled_from([0, 5, 100]),
+    slower=st.sampled_from([1.0, 1.3]),
+)
+def test_leaping_over_steps_changes_nothing(
+    arrivals: list[Arrival], num_blocks: int, block_size: int, seats: int, waiting: int, slower: float
+) -> None:
+    machine = CostModel([(n, slower * s) for n, s in CURVE], 0.9e-6, 1e-5)
+    setting = {"num_blocks": num_blocks, "block_size": block_size, "seats": seats, "waiting": waiting}
+    leaping = simulation(machine=machine, **setting)  # type: ignore[arg-type]
+    plain = simulation(machine=machine, steady=None, **setting)  # type: ignore[arg-type]
+    leaping.run(arrivals)
+    plain.run(arrivals)
+    assert told(leaping) == pytest.approx(told(plain), rel=1e-6)
+    for s in (leaping, plain):
+        s._scheduler.pool.check()
+        assert s._scheduler.pool.num_free == num_blocks
+
+
+def test_most_steps_of_one_mode_are_leapt_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = simulation()
+    planned = 0
+    plan = s._scheduler.plan
+
+    def count(now: float) -> object:
+        nonlocal planned
+        planned += 1
+        return plan(now)
+
+    monkeypatch.setattr(s._scheduler, "plan", count)
+    result = s.run(standard(*range(0, 30, 3), output=100))
+    assert result.steps > 900
+    assert planned < 0.1 * result.steps
