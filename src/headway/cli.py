@@ -65,6 +65,10 @@ def serve(
     kv_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help='KV cache, such as "2GB".  [default: automatic]', show_default=False)
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help='"exact" or "throughput": quicker steps, coarser rounding.  [default: exact]', show_default=False),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
 ) -> None:
     """Serve a model: OpenAI's API, at two speeds."""
@@ -81,6 +85,7 @@ def serve(
             "scheduler.max_rows": max_rows,
             "scheduler.fast_rows": fast_rows,
             "engine.kv_memory": kv_memory,
+            "engine.profile": profile,
         }
     )
     serve_command(settings, access_log=access_log)

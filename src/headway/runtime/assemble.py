@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headway.catalog.home import home
 from headway.catalog.local import LocalModel
+from headway.compare.prompts import PROMPTS
 from headway.config import Settings
 from headway.engines import open_engine
 from headway.engines.convert import converted
@@ -32,10 +33,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
     say("reading the tokenizer")
     tokenizer = Tokenizer.load(model.path)
     template = _template(model, settings, tokenizer)
-    folder = model.path
-    if model.kind == "gguf":
-        say("converting the model (once)")
-        folder = converted(model.path, model.sha256, settings.engine.weights, home() / "converted")
+    folder = _folder(model, settings, tokenizer, template, say)
     say("loading the model")
     seats = settings.scheduler.max_rows + settings.scheduler.fast_rows
     engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
@@ -66,6 +64,24 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         generator=loop,
     )
     return served, loop
+
+
+def _folder(model: LocalModel, settings: Settings, tokenizer: Tokenizer, template: ChatTemplate | None, say: Say) -> Path:
+    """The folder with the graph that the engine loads."""
+    calibration = None
+    if settings.engine.profile == "throughput":
+        if model.kind != "gguf" or settings.engine.weights != "int8":
+            raise UsageError('the profile "throughput" needs a GGUF file and engine.weights = "int8"; serve this with "exact"')
+        # Every other one, so that the quality can be measured on the rest.
+        calibration = [tokenizer.encode_prompt(_as_prompt(text, template)) for text in PROMPTS[::2]]
+    elif model.kind != "gguf":
+        return model.path
+    say("converting the model (once)" if calibration is None else "converting and calibrating the model (once)")
+    return converted(model.path, model.sha256, settings.engine.weights, home() / "converted", calibration=calibration)
+
+
+def _as_prompt(text: str, template: ChatTemplate | None) -> str:
+    return text if template is None else template.render([{"role": "user", "content": text}])
 
 
 def _match_vocabulary(tokenizer: Tokenizer, vocab_size: int) -> None:
