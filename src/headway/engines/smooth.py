@@ -99,7 +99,8 @@ def _rounded(values: Matrix, group: int) -> Matrix:
     grouped = values.reshape(len(values), -1, group)
     step = np.abs(grouped).max(2, keepdims=True) / 127
     step[step == 0] = 1
-    return (np.rint(grouped / step) * step).reshape(values.shape).astype(np.float32)
+    rounded: Matrix = (np.rint(grouped / step) * step).reshape(values.shape)
+    return rounded
 
 
 def _norm_weight(product: Product) -> Any | None:
