@@ -10,15 +10,14 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.catalog.home import home
 from headway.catalog.local import LocalModel
 from headway.catalog.resolve import resolve
 from headway.compare.prompts import PROMPTS, SAME_TEXT_PROMPTS
-from headway.config import EngineSettings
+from headway.config import Settings
 from headway.engines import open_engine
 from headway.engines.base import BatchRow, Engine, start_padded
-from headway.engines.convert import converted
 from headway.errors import UsageError
+from headway.runtime.opened import graph_folder
 from headway.sampling.params import SamplingParams
 from headway.sampling.sampler import sample
 from headway.sampling.scratch import Floats
@@ -72,12 +71,10 @@ def _prompts(model: LocalModel, tokenizer: Tokenizer, rows: int) -> list[list[in
 
 
 def _open(model: LocalModel, longest: int, rows: int) -> Engine:
-    settings = EngineSettings()
-    folder = model.path
-    if model.kind == "gguf":
-        folder = converted(model.path, model.sha256, settings.weights, home() / "converted")
+    settings = Settings()
+    folder = graph_folder(model, settings, lambda what: None)
     # Each row has blocks of its own, the last of them partly empty.
-    return open_engine(folder, settings, model.context_length, rows * (longest + BLOCK_ROOM))
+    return open_engine(folder, settings.engine, model.context_length, rows * (longest + BLOCK_ROOM))
 
 
 def _answer(engine: Engine, prompts: Sequence[Sequence[int]], eos: frozenset[int]) -> Collected:

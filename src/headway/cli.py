@@ -73,6 +73,10 @@ def serve(
     kv_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help='KV cache, such as "2GB".  \\[default: automatic]', show_default=False)
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help='"exact" or "throughput": quicker steps, coarser rounding.  \\[default: exact]', show_default=False),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     record: Annotated[
         Path | None,
@@ -94,6 +98,7 @@ def serve(
             "scheduler.fast_rows": fast_rows,
             "scheduler.max_fast_rows": max_fast_rows,
             "engine.kv_memory": kv_memory,
+            "engine.profile": profile,
         }
     )
     serve_command(settings, access_log=access_log, record=record)

@@ -61,12 +61,14 @@ class ModelSettings(_Section):
 
 
 class EngineSettings(_Section):
-    """kv_memory: bytes of the KV cache; None = automatic. threads: None = as many as the machine has cores."""
+    """profile: "throughput" quantizes activations in larger groups, after the model was prepared for that. kv_memory: bytes of
+    the KV cache; None = automatic. threads: None = as many as the machine has cores."""
 
     name: Literal["openvino"] = "openvino"
     precision: Literal["f32", "bf16"] = "f32"
     kv_precision: Literal["f16", "f32", "u8"] = "f16"
     weights: Literal["int8", "as-loaded"] = "int8"
+    profile: Literal["exact", "throughput"] = "exact"
     kv_memory: Bytes | None = None
     threads: int | None = Field(default=None, ge=1)
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from headway.catalog.home import home
 from headway.catalog.local import open_local
-from headway.config import EngineSettings
+from headway.config import EngineSettings, Settings
 from headway.engines import open_engine
 from headway.engines.base import BatchRow, Engine, start_padded
-from headway.engines.convert import converted
+from headway.engines.convert import Smoothing, converted
 from headway.errors import ModelError, UsageError
 from headway.runtime.ladder import is_exact
+from headway.runtime.opened import graph_folder
 from headway.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.model
@@ -29,7 +30,7 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def folder(smollm2: Path) -> Path:
-    return converted(smollm2, open_local(smollm2).sha256, "int8", home() / "converted")
+    return graph_folder(open_local(smollm2), Settings(), lambda what: None)
 
 
 @pytest.fixture(scope="module")
@@ -180,10 +181,47 @@ def test_other_kv_precisions_are_exact_too(folder: Path, kv_precision: str) -> N
 
 def test_the_weights_are_those_of_the_file(engine: Engine, sequences: Sequences, tokens: list[int]) -> None:
     """Perplexity of a plain English text: 30.7 with the file's own weights, 41.9 with the reader's rounded zero points."""
-    logits = whole(sequences, tokens[:60]).astype(np.float64)[:-1]
-    logits -= logits.max(1, keepdims=True)
-    losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(logits)), tokens[1:60]]
-    assert np.exp(losses.mean()) < 34
+    assert perplexity(whole(sequences, tokens[:60]), tokens[:60]) < 34
+
+
+def perplexity(logits: NDArray[np.float32], tokens: list[int]) -> float:
+    ahead = logits[:-1].astype(np.float64)
+    ahead -= ahead.max(1, keepdims=True)
+    losses = np.log(np.exp(ahead).sum(1)) - ahead[np.arange(len(ahead)), tokens[1:]]
+    return float(np.exp(losses.mean()))
+
+
+@pytest.fixture(scope="module")
+def throughput_folder(smollm2: Path) -> Path:
+    tokenizer = Tokenizer.load(smollm2)
+    prompts = [tokenizer.encode_prompt(text) for text in ("How do bees find a new place to live?", TEXT[:400], "2, 3, 5, 9")]
+    # In the folder of the tests' own prompts: what is served is calibrated on others.
+    return converted(
+        smollm2,
+        open_local(smollm2).sha256,
+        "int8",
+        home() / "converted-by-tests",
+        smoothing=Smoothing(256, True, lambda: prompts),
+    )
+
+
+def test_the_throughput_profile_is_exact_and_near_the_weights_of_the_file(throughput_folder: Path, tokens: list[int]) -> None:
+    other = open_engine(throughput_folder, EngineSettings(profile="throughput", kv_memory=100 * 2**20), 8192, 8192)
+    assert is_exact(other)
+    sequences = Sequences(other)
+    expected = whole(sequences, tokens[:100])
+    blocks, beside = sequences.blocks(100), sequences.blocks(40)
+    rows = [[BatchRow([9], 40, beside, 1), BatchRow(tokens[at : at + 20], at, blocks, 20)] for at in range(0, 100, 20)]
+    assert np.array_equal(np.concatenate([sequences.run(step)[1:] for step in rows]), expected)
+    assert perplexity(expected[:60], tokens[:60]) < 34
+    other.close()
+
+
+def test_a_folder_not_made_for_the_throughput_profile_is_refused_in_one_line(smollm2: Path) -> None:
+    as_loaded = Settings().with_overrides({"engine.weights": "as-loaded"})
+    folder = graph_folder(open_local(smollm2), as_loaded, lambda what: None)
+    with pytest.raises(UsageError, match="was not prepared"):
+        open_engine(folder, EngineSettings(profile="throughput"), 8192, 8192)
 
 
 def test_the_kv_pool_is_sized_by_its_budget(folder: Path) -> None:

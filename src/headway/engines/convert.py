@@ -6,12 +6,15 @@ nobody with it, and the memory it needed is given back.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,25 +22,37 @@ from headway.errors import ModelError, UsageError
 
 GRAPH = "openvino_model.xml"
 LEFTOVER_SECONDS = 6 * 3600
-LAYOUT = 3
+LAYOUT = 4
 """Raised when the form of what is cached changes."""
 
 
-def converted(gguf: Path, sha256: str, weights: str, cache: Path) -> Path:
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """That the model shall be prepared for larger groups of activations (see smooth.py), of at most `largest_group` channels.
+    required: a model that can't be is an error, else it stays as it is. prompts: gives their tokens, some thousand in all, to
+    calibrate on."""
+
+    largest_group: int
+    required: bool
+    prompts: Callable[[], Sequence[Sequence[int]]]
+
+
+def converted(gguf: Path, sha256: str, weights: str, cache: Path, *, smoothing: Smoothing | None = None) -> Path:
     """The folder with the IR of `gguf`, converted now if it isn't in `cache` yet. Raises ModelError if the file can't be
     converted, UsageError if the cache can't be written."""
-    folder = cache / f"{sha256[:16]}-{weights}-v{LAYOUT}-openvino-{version('openvino')}"
+    form = weights if smoothing is None else f"{weights}-groups{smoothing.largest_group}"
+    folder = cache / f"{sha256[:16]}-{form}-v{LAYOUT}-openvino-{version('openvino')}"
     if (folder / GRAPH).exists():
         return folder
     try:
-        _convert_into(folder, gguf, weights, cache)
+        _convert_into(folder, gguf, weights, cache, smoothing)
     except OSError as error:
         hint = "set HEADWAY_HOME to a folder that can be written to"
         raise UsageError(f"the cache folder {cache} can't be used: {error.strerror or error}; {hint}") from None
     return folder
 
 
-def _convert_into(folder: Path, gguf: Path, weights: str, cache: Path) -> None:
+def _convert_into(folder: Path, gguf: Path, weights: str, cache: Path, smoothing: Smoothing | None) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(cache)
     # A name in plain ASCII for the reader, whatever the file is called; and a folder that becomes visible only when complete.
@@ -47,6 +62,11 @@ def _convert_into(folder: Path, gguf: Path, weights: str, cache: Path) -> None:
         source = Path(scratch) / "model.gguf"
         source.symlink_to(gguf.resolve())
         command = [sys.executable, "-m", "headway.engines.convert", str(source), str(work), weights]
+        if smoothing is not None:
+            how = Path(scratch) / "smoothing.json"
+            prompts = [list(tokens) for tokens in smoothing.prompts()]
+            how.write_text(json.dumps([smoothing.largest_group, smoothing.required, prompts]))
+            command.append(str(how))
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0 or not (work / GRAPH).exists():
             raise ModelError(f"{gguf} can't be converted for OpenVINO: {_reason(done)}")
@@ -71,10 +91,11 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
     return lines[-1] if lines else f"the reader stopped with exit code {done.returncode}"
 
 
-def _convert(gguf: Path, folder: Path, weights: str) -> None:
+def _convert(gguf: Path, folder: Path, weights: str, smoothing: Path | None) -> None:
     import openvino as ov
     import openvino_genai
 
+    from headway.engines.smooth import smooth
     from headway.engines.weights import repair
 
     # The pipeline writes the graph and the tokenizer beside the file it reads.
@@ -82,7 +103,14 @@ def _convert(gguf: Path, folder: Path, weights: str) -> None:
     written = gguf.parent
     if weights == "int8":
         model = ov.Core().read_model(written / GRAPH)
-        repair(model, gguf)
+        largest_group, required, prompts = json.loads(smoothing.read_text()) if smoothing is not None else (0, False, [])
+        products = repair(model, gguf, everything=required)
+        if prompts and products:
+            try:
+                smooth(model, products, prompts, largest_group)
+            except ModelError:
+                if required:
+                    raise
         ov.save_model(model, folder / GRAPH, compress_to_fp16=False)
         del model
         for name in (GRAPH, "openvino_model.bin"):
@@ -95,4 +123,7 @@ def _convert(gguf: Path, folder: Path, weights: str) -> None:
 
 
 if __name__ == "__main__":
-    _convert(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    try:
+        _convert(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]) if len(sys.argv) > 4 else None)
+    except ModelError as error:
+        sys.exit(str(error))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headway.config import EngineSettings
 from headway.engines.base import BatchRow, EngineInfo
 from headway.engines.graph import SAMPLED, is_cache, matrices, paged, vocab_size
+from headway.engines.smooth import GROUP
 from headway.errors import ModelError, UsageError
 from headway.scheduler.sizes import Grid
 
@@ -46,7 +47,7 @@ class OpenVINOEngine:
         core = ov.Core()
         model = paged(core.read_model(folder / "openvino_model.xml"))
         weight_bytes = (folder / "openvino_model.bin").stat().st_size
-        compiled = core.compile_model(model, "CPU", _properties(settings))
+        compiled = core.compile_model(model, "CPU", _properties(settings, model))
         self._threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
         self._request = compiled.create_infer_request()
         caches = {next(iter(i.get_names())): i for i in compiled.inputs if is_cache(next(iter(i.get_names())))}
@@ -72,7 +73,7 @@ class OpenVINOEngine:
             weight_bytes=weight_bytes,
             exact=True,  # what is_exact() in runtime/ladder.py checks on the machine at hand
             description=f"OpenVINO {ov.__version__.split('-')[0]}, {settings.precision}, KV {settings.kv_precision}, "
-            f"weights {settings.weights}, {self._threads} threads",
+            f"weights {settings.weights}, profile {settings.profile}, {self._threads} threads",
             grid=GRID,
             matrices=matrices(model),
         )
@@ -99,7 +100,7 @@ class OpenVINOEngine:
         del self._request, self._compiled
 
 
-def _properties(settings: EngineSettings) -> dict[str, Any]:
+def _properties(settings: EngineSettings, model: ov.Model) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "INFERENCE_PRECISION_HINT": settings.precision,
         "KV_CACHE_PRECISION": settings.kv_precision if settings.precision == "f32" else _bf16_cache(settings),
@@ -107,6 +108,10 @@ def _properties(settings: EngineSettings) -> dict[str, Any]:
     }
     if settings.kv_precision == "u8":
         properties["KEY_CACHE_QUANT_MODE"] = "BY_TOKEN"
+    if model.has_rt_info(GROUP):
+        properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(model.get_rt_info(GROUP).astype(str))
+    elif settings.profile == "throughput":
+        raise UsageError('this model was not prepared for the profile "throughput": set engine.profile = "exact"')
     if settings.threads:
         properties["INFERENCE_NUM_THREADS"] = settings.threads
     return properties

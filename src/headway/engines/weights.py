@@ -29,54 +29,66 @@ FUSED = 3
 """Matrices on one input that are fused: query, key and value."""
 LOSSY = 0.01
 """Mean relative difference above which a matrix counts as damaged."""
+FOREIGN = 0.5
+"""And above which it is another matrix after all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """What was done: how many of the graph's matrices were replaced, of how many; the mean relative error they had."""
+@dataclass(slots=True)
+class Product:
+    """Matrices ([outputs, inputs], the file's weights) that multiply one input of the graph, and the MatMuls that do it."""
 
-    replaced: int
-    matrices: int
-    mean_error: float
+    source: Any
+    nodes: list[Any]
+    weights: list[Matrix]
+
+    def write(self) -> None:
+        """Put the weights into the graph as int8. Query, key and value become one product (5% of a small step); gate and up
+        stay two, since splitting their wide output makes long prompts slower (12%)."""
+        if len(self.nodes) == FUSED:
+            self._fuse()
+        elif len(self.nodes) == 1:
+            self._set(self.nodes[0], np.concatenate(self.weights))
+        else:
+            for node, weights in zip(self.nodes, self.weights, strict=True):
+                self._set(node, weights)
+
+    def _set(self, node: Any, weights: Matrix) -> None:
+        node.input(1).replace_source_output(_int8(weights).output(0))
+
+    def _fuse(self) -> None:
+        fused = ops.matmul(self.source, _int8(np.concatenate(self.weights)), False, True)
+        rows = ops.constant(np.array([w.shape[0] for w in self.weights], np.int64))
+        split = ops.variadic_split(fused, ops.constant(np.int64(-1)), rows)
+        for i, node in enumerate(self.nodes):
+            for consumer in list(node.output(0).get_target_inputs()):
+                consumer.replace_source_output(split.output(i))
+        self.nodes = [fused]
 
 
-def repair(model: ov.Model, gguf: Path) -> Repair:
-    """Replace the damaged matrices of `model` (before the paged-attention transformation) in place."""
+def repair(model: ov.Model, gguf: Path, *, everything: bool = False) -> list[Product]:
+    """Replace the damaged matrices of `model` (before the paged-attention transformation) in place, or every one whose tensor
+    is found. Returns those that were replaced, which may be changed and written once more."""
     tensors = [t for t in GGUFReader(gguf).tensors if len(t.shape) == 2]
     heads = _head_counts(gguf)
     sums = {t.name: (tuple(int(n) for n in reversed(t.shape)), _weights(t).sum(0)) for t in tensors}
     by_name = {t.name: t for t in tensors}
-    matmuls = list(_matmuls(model))
-    errors: list[float] = []
-    siblings: dict[tuple[str, int], list[tuple[Any, Matrix]]] = {}
-    for node in matmuls:
+    nodes = list(matmuls(model))
+    products: dict[tuple[str, int], Product] = {}
+    for node in nodes:
         loaded = _loaded(node)
         name = None if loaded is None else _closest(loaded, sums)
         if loaded is not None and name is not None:
             true, error = _aligned(_weights(by_name[name]), loaded, heads)
-            if LOSSY < error < 0.5 or (errors and node is matmuls[-1]):
+            if error < FOREIGN and (everything or error > LOSSY or (products and node is nodes[-1])):
                 source = node.input_value(0)
-                siblings.setdefault((source.get_node().get_friendly_name(), source.get_index()), []).append((node, true))
-                errors.append(error)
-    for group in siblings.values():
-        _replace(group)
+                key = (source.get_node().get_friendly_name(), source.get_index())
+                product = products.setdefault(key, Product(source, [], []))
+                product.nodes.append(node)
+                product.weights.append(true)
+    for product in products.values():
+        product.write()
     model.validate_nodes_and_infer_types()
-    return Repair(len(errors), len(matmuls), float(np.mean(errors)) if errors else 0.0)
-
-
-def _replace(group: list[tuple[Any, Matrix]]) -> None:
-    """New weights for matrices that multiply the same input. Query, key and value become one product (5% of a small step);
-    gate and up stay two, since splitting their wide output makes long prompts slower (12%)."""
-    if len(group) != FUSED:
-        for node, weights in group:
-            node.input(1).replace_source_output(_int8(weights).output(0))
-        return
-    fused = ops.matmul(group[0][0].input_value(0), _int8(np.concatenate([w for _, w in group])), False, True)
-    rows = ops.constant(np.array([w.shape[0] for _, w in group], np.int64))
-    split = ops.variadic_split(fused, ops.constant(np.int64(-1)), rows)
-    for i, (node, _) in enumerate(group):
-        for consumer in list(node.output(0).get_target_inputs()):
-            consumer.replace_source_output(split.output(i))
+    return list(products.values())
 
 
 def _head_counts(gguf: Path) -> list[int]:
@@ -90,13 +102,14 @@ def _weights(tensor: Any) -> Matrix:
     return np.asarray(dequantize(tensor.data, tensor.tensor_type), np.float32)
 
 
-def _matmuls(model: ov.Model) -> Iterator[Any]:
+def matmuls(model: ov.Model) -> Iterator[Any]:
+    """The products with a constant matrix, in the graph's order."""
     for node in model.get_ordered_ops():
-        if node.get_type_name() == "MatMul" and _chain(node.input_value(1).get_node())[-1].get_type_name() == "Constant":
+        if node.get_type_name() == "MatMul" and chain_of(node.input_value(1).get_node())[-1].get_type_name() == "Constant":
             yield node
 
 
-def _chain(node: Any) -> list[Any]:
+def chain_of(node: Any) -> list[Any]:
     """From a matrix down to its constant, along first inputs."""
     chain = [node]
     while chain[-1].get_input_size():
@@ -105,7 +118,7 @@ def _chain(node: Any) -> list[Any]:
 
 
 def _constant(node: Any) -> NDArray[Any]:
-    constant = _chain(node)[-1]
+    constant = chain_of(node)[-1]
     shape = list(constant.get_output_shape(0))
     if constant.get_output_element_type(0) == ov.Type.u4:
         packed = np.asarray(constant.data).view(np.uint8).reshape(-1)
@@ -119,7 +132,7 @@ def _loaded(node: Any) -> Matrix | None:
     """The matrix a MatMul multiplies by, [outputs, inputs], if it is a quantized constant: (q - zero) x scale."""
     if not node.get_attributes()["transpose_b"]:
         return None
-    chain = _chain(node.input_value(1).get_node())
+    chain = chain_of(node.input_value(1).get_node())
     scale = [n for n in chain if n.get_type_name() == "Multiply"]
     zero = [n for n in chain if n.get_type_name() == "Subtract"]
     if len(scale) != 1:

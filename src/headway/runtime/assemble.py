@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from headway.catalog.local import LocalModel
 from headway.config import Settings
-from headway.errors import ModelError, UsageError
+from headway.errors import ModelError
 from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
 from headway.runtime.opened import Say, open_model
 from headway.runtime.paces import beside_full_house, modes_from
 from headway.runtime.served import ServedModel
+from headway.runtime.texts import load_texts
 from headway.scheduler.blocks import BlockPool
 from headway.scheduler.scheduler import Scheduler
-from headway.text.template import ChatTemplate
 from headway.text.tokenizer import Tokenizer
 
 
@@ -24,8 +23,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
     """Load and calibrate. `say` is told, in a few words, what is being done. The loop is yet to be started, and to be closed in
     the end. Raises ModelError or UsageError."""
     say("reading the tokenizer")
-    tokenizer = Tokenizer.load(model.path)
-    template = _template(model, settings, tokenizer)
+    tokenizer, template = load_texts(model, settings)
     opened = open_model(model, settings, say)
     engine = opened.engine
     _match_vocabulary(tokenizer, engine.info.vocab_size)
@@ -56,19 +54,3 @@ def _match_vocabulary(tokenizer: Tokenizer, vocab_size: int) -> None:
             f"the tokenizer has {len(tokenizer.token_bytes)} tokens, the model only {vocab_size}: they don't belong together"
         )
     tokenizer.token_bytes.extend([b""] * missing)
-
-
-def _template(model: LocalModel, settings: Settings, tokenizer: Tokenizer) -> ChatTemplate | None:
-    """The template given by the settings, else the model's own; None if there is none at all."""
-    path = settings.model.chat_template
-    source = model.chat_template or tokenizer.chat_template
-    if path is not None:
-        source = _read(path)
-    return ChatTemplate(source, bos=tokenizer.bos, eos=tokenizer.eos) if source else None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the chat template {path} can't be read: {error}") from None

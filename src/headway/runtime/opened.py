@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from headway.catalog.home import home
 from headway.catalog.local import LocalModel
+from headway.compare.prompts import PROMPTS
 from headway.config import SchedulerSettings, Settings
 from headway.engines import open_engine
 from headway.engines.base import Engine
-from headway.engines.convert import converted
+from headway.engines.convert import Smoothing, converted
+from headway.errors import UsageError
 from headway.runtime.ladder import cost_model
 from headway.runtime.paces import limits_from
+from headway.runtime.texts import load_texts
 from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
 
 Say = Callable[[str], None]
+
+LARGEST_GROUP = {"exact": 64, "throughput": 256}
+"""Channels of activations that share a scale, at most (docs/performance.md has what each costs and brings)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +44,36 @@ class OpenModel:
 
 def open_model(model: LocalModel, settings: Settings, say: Say) -> OpenModel:
     """Convert it if need be, and load it. `say` is told in a few words what is being done. Raises ModelError or UsageError."""
-    folder = model.path
-    if model.kind == "gguf":
-        say("converting the model (once)")
-        folder = converted(model.path, model.sha256, settings.engine.weights, home() / "converted")
+    folder = graph_folder(model, settings, say)
     say("loading the model")
     seats = num_seats(settings.scheduler)
     engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
     limits = limits_from(settings.scheduler)
     sizes = f"{settings.scheduler.max_step_tokens} {seats}"
     return OpenModel(engine, limits, f"{folder.name} {model.sha256} {engine.info.description} {sizes}")
+
+
+def graph_folder(model: LocalModel, settings: Settings, say: Say) -> Path:
+    """The folder with the graph that the engine loads; made now, if it has to be. Raises as open_model."""
+    throughput = settings.engine.profile == "throughput"
+    plain = model.kind != "gguf" or settings.engine.weights != "int8"
+    if throughput and plain:
+        raise UsageError('the profile "throughput" needs a GGUF file and engine.weights = "int8"; serve this with "exact"')
+    if model.kind != "gguf":
+        return model.path
+    say("converting the model (once)")
+    prompts = partial(_calibration_prompts, model, settings)
+    smoothing = None if plain else Smoothing(LARGEST_GROUP[settings.engine.profile], throughput, prompts)
+    return converted(model.path, model.sha256, settings.engine.weights, home() / "converted", smoothing=smoothing)
+
+
+def _calibration_prompts(model: LocalModel, settings: Settings) -> list[list[int]]:
+    """Every other of the project's prompts, so that the quality can be measured on the rest."""
+    tokenizer, template = load_texts(model, settings)
+    texts = PROMPTS[::2]
+    if template is not None:
+        texts = tuple(template.render([{"role": "user", "content": text}]) for text in texts)
+    return [tokenizer.encode_prompt(text) for text in texts]
 
 
 def num_seats(scheduler: SchedulerSettings) -> int:
