@@ -84,7 +84,7 @@ class SchedulerSettings(_Section):
     max_step_tokens: int = Field(default=256, ge=1)
     fast_rows: int = Field(default=2, ge=1)
     max_fast_rows: int | None = Field(default=None, ge=1)
-    margin: float = Field(default=0.2, ge=0, lt=1)
+    margin: float = Field(default=0.3, ge=0, lt=1)
     efficiency_floor: float = Field(default=0.6, gt=0, le=1)
     speculation: bool = True
 

@@ -1,0 +1,310 @@
+"""Whether promises are kept: a mix of modes, overload, a long prompt, and the second turn of a chat.
+
+    python benchmarks/promises.py [--model smollm2] [--only mix overload long turn] [--overload-seconds 120]
+
+How to read it: "mix" has 32 standard streams and 0, 1, 2, 4 fast ones in windows that take turns: a fast stream's tokens/s over
+a standard one's, the share of fast tokens on time (by the server's own account), and the total over that without fast streams.
+"overload" sends about three times what the machine can do, a tenth of it as fast: how many fast requests came in and were on
+time, how many were refused and how quickly, and whether the KV pool is whole afterwards. "long" sends a prompt of some 6,000
+tokens at standard while a fast stream runs: the 99th percentile of the fast stream's gaps between tokens, in periods of its
+pace. "turn" asks a second question about a long text, once more with the other mode: time to the first token of both turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import random
+import re
+import sys
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from output import publish, right_aligned
+from rich.table import Table
+
+from headway.compare.client import Client
+from headway.compare.commands import run_async
+from headway.compare.embedded import running, serve_command
+from headway.compare.endpoint import find_maker, find_model
+from headway.compare.load import ClosedLoop
+from headway.compare.progress import Silent
+from headway.compare.prompts import PROMPTS
+from headway.compare.record import RequestRecord
+from headway.compare.request import RequestMaker, StreamRequest
+from headway.compare.run import arrivals
+from headway.compare.stats import Window, itl, percentile, summarize, tokens_in, within
+from headway.errors import HeadwayError
+from headway.modes import ModeName
+
+PARTS = ("mix", "overload", "long", "turn")
+FAST_STREAMS = (0, 1, 2, 4)
+WINDOW_SECONDS, SETTLE_SECONDS, ROUNDS = 10.0, 2.0, 2
+OVERLOAD = 3.0
+FAST_SHARE = 0.1
+OVERLOAD_TOKENS = (16, 96)
+LONG_TOKENS = 6_000
+REFUSED = 429
+
+
+class Bench:
+    """A running server and what has been found out about it."""
+
+    def __init__(self, client: Client, maker: RequestMaker, streams: int) -> None:
+        self.client = client
+        self.maker = maker
+        self.streams = streams
+        self.notes: list[str] = []
+
+    async def mix(self) -> tuple[Table, dict[str, Any]]:
+        standard = ClosedLoop(self.client, arrivals(self.maker, ModeName.STANDARD, 96))
+        standard.start(self.streams, ramp_seconds=3.0)
+        await asyncio.sleep(8.0)
+        windows: dict[int, list[Window]] = {n: [] for n in FAST_STREAMS}
+        fast: dict[int, list[RequestRecord]] = {n: [] for n in FAST_STREAMS}
+        for _, count in itertools.product(range(ROUNDS), FAST_STREAMS):
+            loop = ClosedLoop(self.client, arrivals(self.maker, ModeName.FAST, 96))
+            if count:
+                loop.start(count)
+            await asyncio.sleep(SETTLE_SECONDS)
+            start = self.client.clock()
+            await asyncio.sleep(WINDOW_SECONDS)
+            windows[count].append(Window(start, self.client.clock()))
+            await loop.stop(20.0)
+            fast[count] += loop.records
+        await standard.stop(0.0)
+        table = right_aligned(
+            f"{self.streams} standard streams and some fast ones",
+            "fast streams",
+            "standard tok/s",
+            "fast tok/s",
+            "fast over standard",
+            "fast on time",
+            "served fast",
+            "total tok/s",
+            "kept",
+        )
+        figures: dict[str, Any] = {}
+        alone = 0.0
+        for count in FAST_STREAMS:
+            everything = [*standard.records, *(r for records in fast.values() for r in records)]
+            total = median(tokens_in(everything, w) or 0.0 for w in windows[count]) / WINDOW_SECONDS
+            alone = alone or total
+            slow = summarize(within(standard.records, windows[count])).tokens_per_second
+            asked = [r for r in fast[count] if r.outcome != "cut"]
+            quick = summarize([r for r in asked if r.served_fast])
+            ratio = quick.tokens_per_second / slow if quick.tokens_per_second and slow else None
+            served = sum(r.served_fast for r in asked)
+            figures[str(count)] = {
+                "standard_tokens_per_second": slow,
+                "fast_tokens_per_second": quick.tokens_per_second,
+                "speed_x": ratio,
+                "fast_attainment": quick.attainment,
+                "fast_asked": len(asked),
+                "fast_served": served,
+                "total_tokens_per_second": total,
+                "kept": total / alone,
+            }
+            table.add_row(
+                str(count),
+                _show(slow),
+                _show(quick.tokens_per_second),
+                _show(ratio, "{:.2f}x"),
+                _show(quick.attainment, "{:.1%}"),
+                f"{served} of {len(asked)}",
+                _show(total, "{:.0f}"),
+                f"{total / alone:.0%}",
+            )
+        return table, figures
+
+    async def overload(self, seconds: float) -> tuple[Table, dict[str, Any]]:
+        capacity = await self._capacity()
+        rate = OVERLOAD * capacity
+        rng = random.Random(7)
+        records: list[RequestRecord] = []
+        tasks: list[asyncio.Task[RequestRecord]] = []
+        begun = self.client.clock()
+        due = begun
+        for number in itertools.count():
+            due += rng.expovariate(rate)
+            if due > begun + seconds:
+                break
+            await asyncio.sleep(max(0.0, due - self.client.clock()))
+            request = self._overload_request(rng, number)
+            record = self.client.record(request, due)
+            records.append(record)
+            tasks.append(asyncio.create_task(self.client.send(request, record)))
+        await asyncio.gather(*tasks)
+        await asyncio.sleep(1.0)
+        used, rows = await self._gauge("headway_kv_blocks", 'state="used"'), await self._gauge("headway_rows", "")
+        table = right_aligned(
+            f"{OVERLOAD:g} times the capacity of {capacity:.1f} requests/s for {seconds:.0f} s",
+            "asked for",
+            "requests",
+            "served so",
+            "served standard",
+            "refused",
+            "failed",
+            "on time",
+            "refusal p99 ms",
+        )
+        figures: dict[str, Any] = {"capacity": capacity, "rate": rate, "blocks_used_after": used, "rows_after": rows}
+        for mode in (ModeName.FAST, ModeName.STANDARD):
+            mine = [r for r in records if r.mode is mode]
+            done = [r for r in mine if r.succeeded]
+            same = [r for r in done if r.served_by is not None and r.served_by.mode == mode]
+            refused = [r for r in mine if r.status == REFUSED]
+            failed = len(mine) - len(done) - len(refused)
+            wait = percentile([1000 * ((r.finished or 0.0) - r.started) for r in refused], 99)
+            attainment = summarize(same).attainment
+            figures[mode] = {
+                "asked": len(mine),
+                "served": len(same),
+                "served_standard": len(done) - len(same),
+                "refused": len(refused),
+                "failed": failed,
+                "attainment": attainment,
+                "refusal_ms_p99": wait,
+            }
+            table.add_row(
+                mode,
+                str(len(mine)),
+                str(len(same)),
+                str(len(done) - len(same)),
+                str(len(refused)),
+                str(failed),
+                _show(attainment, "{:.1%}"),
+                _show(wait, "{:.0f}"),
+            )
+        self.notes.append(f"After the overload {used:.0f} blocks are in use and {rows:.0f} rows are running.")
+        return table, figures
+
+    async def long_prompt(self) -> tuple[Table, dict[str, Any]]:
+        words = " ".join(f"item {n} costs {n * 7 % 100} coins" for n in range(1200))
+        gaps: dict[str, list[float]] = {"alone": [], "beside a long prompt": []}
+        pace, took = 0.0, []
+        for number in range(2):
+            for name in gaps:
+                task = self.maker.chat(f"Write a long story, number {number}{len(name)}.", ModeName.FAST, 400, temperature=0.0)
+                record = self.client.record(task)
+                running = asyncio.create_task(self.client.send(task, record))
+                while len(record.chunk_times) < 20 and not running.done():
+                    await asyncio.sleep(0.02)
+                if name != "alone":
+                    text = f"{number}. {words}"[: int(LONG_TOKENS * 2.75)]
+                    long = await self.client.send(self.maker.chat(text, ModeName.STANDARD, 2, temperature=0.0))
+                    if not long.succeeded:
+                        raise HeadwayError(f"the long prompt failed: {long.reason}")
+                    took.append((long.prompt_tokens or 0, long.ttft or 0.0))
+                    ended = long.finished or self.client.clock()
+                    gaps[name] += itl_between(record, long.started, ended)
+                    running.cancel()
+                    await asyncio.gather(running, return_exceptions=True)
+                else:
+                    await running
+                    gaps[name] += itl(record)[20:]
+                    pace = record.served_by.pace or 0.0 if record.served_by else 0.0
+        table = right_aligned("Gaps between the tokens of a fast stream", "", "p50 ms", "p99 ms", "p99 in periods")
+        figures: dict[str, Any] = {"pace": pace, "long_prompts": [{"tokens": n, "ttft_s": round(s, 2)} for n, s in took]}
+        for name, values in gaps.items():
+            p50, p99 = percentile(values, 50) or 0.0, percentile(values, 99) or 0.0
+            figures[name] = {"p50_ms": 1000 * p50, "p99_ms": 1000 * p99, "p99_periods": p99 * pace}
+            table.add_row(name, f"{1000 * p50:.1f}", f"{1000 * p99:.1f}", f"{p99 * pace:.2f}")
+        self.notes.append("Long prompts: " + ", ".join(f"{n} tokens, first token after {s:.1f} s" for n, s in took))
+        return table, figures
+
+    async def second_turn(self) -> tuple[Table, dict[str, Any]]:
+        table = right_aligned(
+            "Time to first token in a long chat, seconds", "modes", "first turn", "second turn", "first/second"
+        )
+        figures: dict[str, Any] = {}
+        text = " ".join(PROMPTS)
+        for first, second in itertools.product(ModeName, ModeName):
+            ratios, pairs = [], []
+            for number in range(3):
+                opening = {"role": "user", "content": f"{first} {second} {number}. {text}"[:9000]}
+                one = await self.client.send(self.maker.chat([opening], first, 24, temperature=0.0, keep_text=True))
+                chat = [opening, {"role": "assistant", "content": one.text}, {"role": "user", "content": "And what else?"}]
+                two = await self.client.send(self.maker.chat(chat, second, 8, temperature=0.0))
+                pairs.append((one.ttft or 0.0, two.ttft or 1.0))
+                ratios.append(pairs[-1][0] / pairs[-1][1])
+            name = f"{first}, then {second}"
+            a, b = median(p[0] for p in pairs), median(p[1] for p in pairs)
+            figures[name] = {"first_s": a, "second_s": b, "ratio": median(ratios)}
+            table.add_row(name, f"{a:.2f}", f"{b:.3f}", f"{median(ratios):.1f}x")
+        return table, figures
+
+    async def _capacity(self) -> float:
+        """Requests of the overload's kind that a full house ends in a second."""
+        rng = random.Random(3)
+
+        def load() -> Iterator[StreamRequest]:
+            for number in itertools.count():
+                yield self._overload_request(rng, number, fast=False)
+
+        loop = ClosedLoop(self.client, load())
+        loop.start(self.streams)
+        await asyncio.sleep(5.0)
+        before, start = sum(r.succeeded for r in loop.records), self.client.clock()
+        await asyncio.sleep(15.0)
+        done = sum(r.succeeded for r in loop.records) - before
+        seconds = self.client.clock() - start
+        await loop.stop(0.0)
+        return done / seconds
+
+    def _overload_request(self, rng: random.Random, number: int, *, fast: bool = True) -> StreamRequest:
+        mode = ModeName.FAST if fast and rng.random() < FAST_SHARE else ModeName.STANDARD
+        prompt = f"{rng.randrange(10**6)}. {PROMPTS[number % len(PROMPTS)]}"
+        return self.maker.chat(prompt, mode, rng.randrange(*OVERLOAD_TOKENS), temperature=0.7)
+
+    async def _gauge(self, name: str, labels: str) -> float:
+        async with self.client.session.get(f"{self.client.url}/metrics") as response:
+            text = await response.text()
+        lines = [line for line in text.splitlines() if re.match(rf"{name}(\{{|\s)", line) and labels in line]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+
+
+def itl_between(record: RequestRecord, start: float, end: float) -> list[float]:
+    """Gaps between the chunks that came in a time."""
+    times = [t for t in record.chunk_times if start <= t <= end]
+    return [b - a for a, b in itertools.pairwise(times)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--streams", type=int, default=32)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--overload-seconds", type=float, default=120.0)
+    arguments = parser.parse_args()
+    with running(serve_command(arguments.model, arguments.streams)) as server:
+        run_async(measure(server.wait_ready(Silent()), arguments))
+
+
+async def measure(url: str, arguments: argparse.Namespace) -> None:
+    async with Client(url) as client:
+        maker = await find_maker(client, await find_model(client, None))
+        bench = Bench(client, maker, arguments.streams)
+        parts = {
+            "mix": bench.mix,
+            "overload": lambda: bench.overload(arguments.overload_seconds),
+            "long": bench.long_prompt,
+            "turn": bench.second_turn,
+        }
+        for name in arguments.only:
+            bench.notes.clear()
+            table, figures = await parts[name]()
+            publish(f"promises-{name}", table, {"streams": arguments.streams, "figures": figures}, bench.notes)
+
+
+def _show(value: float | None, form: str = "{:.1f}") -> str:
+    return "-" if value is None else form.format(value)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except HeadwayError as error:
+        sys.exit(str(error))
