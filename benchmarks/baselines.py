@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from headway.modes import ModeName
-from headway.scheduler.compose import Limits, Row, Step, fit
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
+from headway.scheduler.step import Row, Step, fit
 
 Order = Callable[[Request], tuple[float, ...]]
 

@@ -19,8 +19,9 @@ from output import publish, right_aligned
 from headway.compare.stats import percentile
 from headway.modes import Mode, ModeName, Modes
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits, compose
+from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
 from headway.scheduler.sizes import StepSizes

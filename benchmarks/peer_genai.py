@@ -27,8 +27,8 @@ def main() -> None:
     arguments = parser.parse_args()
     scheduler = openvino_genai.SchedulerConfig()
     scheduler.cache_size = CACHE_GIB
-    extra = {"prompt_lookup": True} if arguments.lookup else {}
-    pipeline = openvino_genai.ContinuousBatchingPipeline(str(arguments.folder), scheduler, "CPU", {}, **extra)
+    properties = {"prompt_lookup": True} if arguments.lookup else {}
+    pipeline = openvino_genai.ContinuousBatchingPipeline(str(arguments.folder), scheduler, "CPU", properties)
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         job = json.loads(line)

@@ -10,8 +10,8 @@ from fake_engine import FakeEngine
 from headway.calibrate.trial import ACT, trial
 from headway.engines.base import BatchRow
 from headway.modes import Mode, ModeName, Modes
-from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 
 MODES = Modes(Mode(ModeName.STANDARD, 10.0, 6, 0, 2.0), Mode(ModeName.FAST, 25.0, 2, 0, 0.3))
 BASE = [(1, 0.0105), (256, 0.138)]

@@ -18,8 +18,8 @@ from headway.runtime.loop import EngineLoop
 from headway.runtime.stream import Stream
 from headway.sampling.params import SamplingParams
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.scheduler import Scheduler
 from headway.text.stream import TextStream
 

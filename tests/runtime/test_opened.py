@@ -9,7 +9,7 @@ from fake_engine import FakeEngine
 
 from headway.runtime import opened
 from headway.runtime.opened import OpenModel
-from headway.scheduler.compose import Limits
+from headway.scheduler.limits import Limits
 
 
 def test_a_fresh_ladder_is_measured_and_kept_for_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

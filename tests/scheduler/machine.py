@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from headway.modes import Mode, ModeName, Modes
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits, Row, Step
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
 from headway.scheduler.sizes import Grid
+from headway.scheduler.step import Row, Step
 
 CURVE = [(1, 0.010), (4, 0.011), (8, 0.0135), (16, 0.0185), (32, 0.0265), (64, 0.045), (128, 0.080), (256, 0.150)]
 

@@ -8,7 +8,8 @@ import pytest
 from machine import Machine, costs, speed
 
 from headway.modes import ModeName
-from headway.scheduler.compose import Limits, compose
+from headway.scheduler.compose import compose
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
 
@@ -163,3 +164,28 @@ def test_a_long_prompt_makes_no_fast_row_late() -> None:
     m.request(STANDARD, prompt=6000, out=4)
     m.run_dry()
     assert fast.attainment >= 0.99
+
+
+def test_what_would_be_padding_carries_prompt_tokens_but_not_those_of_a_long_context() -> None:
+    """A size that the last step had is kept: a short prompt fills it at no cost, one that attends to thousands does not."""
+    rows = [decoding("f", FAST, 32.5, credit=5.0)]
+    for computed, filled in ((0, True), (6000, False)):
+        sizes = StepSizes(costs())
+        sizes.take(28, 28)
+        prompt = prefilling("p", 8000, 1000.0)
+        prompt.num_computed = computed
+        step = compose([*rows, prompt], costs(), sizes, 100.0, Limits())
+        chunk = sum(row.num_tokens for row in step.rows if row.request is prompt)
+        assert (step.num_tokens == step.size) == filled
+        assert chunk >= 1
+        if not filled:
+            assert step.predicted <= 1.3 / 32.5
+
+
+def test_a_long_prompt_alone_goes_in_steps_short_enough_for_a_newcomer() -> None:
+    prompt = prefilling("p", 8000, 1000.0)
+    assert compose([prompt], costs(), SIZES, 0.0, Limits()).num_tokens == 256
+    prompt.num_computed = 7000
+    step = compose([prompt], costs(), SIZES, 0.0, Limits())
+    assert 32 <= step.num_tokens < 64
+    assert step.predicted <= 0.3

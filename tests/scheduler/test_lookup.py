@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from machine import Machine, costs
 
 from headway.modes import ModeName
-from headway.scheduler.compose import Limits, compose
+from headway.scheduler.compose import compose
+from headway.scheduler.limits import Limits
 from headway.scheduler.lookup import LONGEST, MAX_DRAFTS, Lookup
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes

@@ -12,11 +12,12 @@ from machine import Machine, costs
 
 from headway.modes import ModeName
 from headway.scheduler.admission import Refused
-from headway.scheduler.compose import Limits, Row, Step, fit
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
 from headway.scheduler.sizes import StepSizes
+from headway.scheduler.step import Row, Step, fit
 
 FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from headway.modes import Mode, ModeName, Modes
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits, compose
+from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.scheduler import Composer, Scheduler
 from headway.simulate.leap import Steady, same_pace
 from headway.simulate.run import Simulation

@@ -16,10 +16,11 @@ from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
 from headway.scheduler.blocks import BlockPool
-from headway.scheduler.compose import Limits, Step
 from headway.scheduler.cost import CostModel, Observation, median_and_p95
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.step import Step
 
 STEPS = 200
 ACT = 25

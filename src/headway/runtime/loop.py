@@ -23,11 +23,11 @@ from headway.runtime.stream import Stream
 from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
-from headway.scheduler.compose import Row, Step
 from headway.scheduler.cost import CostModel
 from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Received, Scheduler
+from headway.scheduler.step import Row, Step
 from headway.text.stream import TextStream
 from headway.text.tokenizer import Tokenizer
 

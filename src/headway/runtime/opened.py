@@ -18,8 +18,8 @@ from headway.errors import UsageError
 from headway.runtime.ladder import cost_model
 from headway.runtime.paces import limits_from
 from headway.runtime.texts import load_texts
-from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 
 Say = Callable[[str], None]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from headway.config import ModesSettings, SchedulerSettings
 from headway.errors import UsageError
 from headway.modes import Mode, ModeName, Modes
-from headway.scheduler.compose import Limits
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.promises import Paced, Promises
 
 CONTEXT = 512

@@ -7,7 +7,7 @@ forced it. cost_x of a mode (engine-seconds per token over standard's) falls out
 
 from __future__ import annotations
 
-from headway.scheduler.compose import Step
+from headway.scheduler.step import Step
 
 
 def charge(step: Step, seconds: float) -> None:

@@ -12,103 +12,15 @@ rows where they gain most; and since steps have one of a few sizes (see sizes.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from headway.modes import ModeName
-from headway.scheduler.blocks import BlockCopy
-from headway.scheduler.cost import CostModel, Observation
+from headway.scheduler.chunks import chunks, more_prompt, prompts_alone, share_with_prompt
+from headway.scheduler.cost import CostModel
 from headway.scheduler.draft import allocate
-from headway.scheduler.promises import HEADROOM
+from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """max_step_tokens: tokens in one step at most.
-    advantage: how much more than their proportional share the rows with the highest pace get, since the others also move while
-    such a row waits for its first token.
-    efficiency_floor: share of the best tokens/s on hand that a step keeps.
-    reserve, reserve_standard: credit in tokens that a row keeps, so that a step that takes longer than predicted doesn't make
-    it late. A standard row gets hardly any: between prompts and the pace of rows in full batches, throughput comes first.
-    shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
-    quicker, one with credit waits no longer.
-    min_chunk: prompt tokens that any step carries if a prompt is waiting.
-    free_rows, knee: a step may grow by this share of its time for rows that a knee of the curve makes nearly free, if it
-    then has this many times as many.
-    granule: a step with a prompt's chunk gets a multiple of so many tokens, if it can: engines like sizes that they know.
-    draft_gain: share by which drafts have to raise a step's expected tokens/s to make it larger.
-    most_yield: tokens per step reckoned with at most for a row whose drafts come true.
-    stay: steps over which the price of a new size is spread when drafts ask for it.
-    headroom: share of the time that no promise may take."""
-
-    max_step_tokens: int = 256
-    advantage: float = 1.25
-    efficiency_floor: float = 0.6
-    reserve: float = 1.5
-    reserve_standard: float = 0.1
-    shortest: float = 0.7
-    longest: float = 1.4
-    min_chunk: int = 1
-    free_rows: float = 0.01
-    knee: float = 1.5
-    granule: int = 32
-    draft_gain: float = 0.1
-    most_yield: float = 4.0
-    stay: float = 3.0
-    headroom: float = HEADROOM
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """num_tokens to compute from `request.num_computed` on: pending ones, and after them `num_drafts` of the request's drafts.
-    samples: the pending ones are all there, so the next token comes out (and one more for each draft that proves right)."""
-
-    request: Request
-    num_tokens: int
-    samples: bool
-    num_drafts: int = 0
-
-    @property
-    def num_samples(self) -> int:
-        return self.num_drafts + self.samples
-
-
-@dataclass(slots=True)
-class Step:
-    """One forward pass.
-
-    size: tokens, with padding; needed: those of them that are not there only because there was room. changes: its size is
-    another than the last step's. predicted: seconds. forced_by: the requests whose pace made the step smaller than the most
-    efficient one, whose seconds per token would have been `efficient` (see charge.py). copies: to be made in this order before
-    the step starts; set by the scheduler when it gives out the blocks.
-    """
-
-    rows: list[Row] = field(default_factory=list)
-    size: int = 0
-    needed: int = 0
-    changes: bool = False
-    predicted: float = 0.0
-    forced_by: list[Request] = field(default_factory=list)
-    efficient: float = 0.0
-    copies: list[BlockCopy] = field(default_factory=list)
-
-    @property
-    def num_tokens(self) -> int:
-        return sum(row.num_tokens for row in self.rows)
-
-    @property
-    def num_samples(self) -> int:
-        return sum(row.num_samples for row in self.rows)
-
-    def observed(self, seconds: float) -> Observation:
-        """What the cost model can learn of the step, which took so long."""
-        return Observation(self.size, self.context, self.num_samples, seconds, self.changes)
-
-    @property
-    def context(self) -> int:
-        """Sum over the step's tokens of the positions each attends to (itself included)."""
-        return sum(_context(row.request.num_computed, row.num_tokens) for row in self.rows)
+from headway.scheduler.step import Row, Step, fit
 
 
 def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now: float, limits: Limits) -> Step:
@@ -116,8 +28,8 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     decoding = [r for r in requests if r.pending == 1 and r.first_token_at is not None]
     prefilling = [r for r in requests if r.pending > 1 or (r.pending == 1 and r.first_token_at is None)]
     if not decoding:
-        needed = min(sum(r.pending for r in prefilling), limits.max_step_tokens)
-        return _finish(_chunks(prefilling, needed), needed, decoding, [], costs, sizes)
+        needed = prompts_alone(prefilling, costs, limits)
+        return _finish(chunks(prefilling, needed), needed, decoding, [], costs, sizes)
 
     context_each = sum(len(r.tokens) for r in decoding) / len(decoding)
     tightest = max(r.pace for r in decoding)
@@ -137,14 +49,14 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     if prefilling:
         first = min(prefilling, key=lambda r: r.due)
         least = max(least, min(urgent, num_others))
-        num_others, chunk = _share_with_prompt(len(always), num_others, least, first, costs, context_each, budget, now, limits)
+        num_others, chunk = share_with_prompt(len(always), num_others, least, first, costs, context_each, budget, now, limits)
     else:
         num_others = _fill_knee(len(always), num_others, len(turns), costs, context_each, limits)
 
     riders = always + turns[:num_others]
     needed = len(riders) + chunk
     if prefilling:
-        chunk = min(sizes.fit(needed) - len(riders), sum(r.pending for r in prefilling))
+        chunk += more_prompt(len(riders), chunk, first, prefilling, costs, sizes, context_each, budget)
     worth = _worth(len(always), num_others, len(turns), costs, context_each)
 
     def price(size: int, samples: int) -> float:
@@ -167,7 +79,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     )
     rows = [Row(r, 1 + n, True, n) for r, n in zip(riders, drafts.counts, strict=True)]
     forced_by = always if len(riders) < len(decoding) else []
-    return _finish(rows + _chunks(prefilling, chunk), drafts.needed, decoding, forced_by, costs, sizes)
+    return _finish(rows + chunks(prefilling, chunk), drafts.needed, decoding, forced_by, costs, sizes)
 
 
 def _allowance(r: Request, now: float, limits: Limits) -> float:
@@ -214,42 +126,6 @@ def _num_others(
     return low
 
 
-def _share_with_prompt(
-    num_always: int,
-    num_others: int,
-    least: int,
-    first: Request,
-    costs: CostModel,
-    context_each: float,
-    budget: float,
-    now: float,
-    limits: Limits,
-) -> tuple[int, int]:
-    """Split the budget between those who take turns and the prompt that is due first: (others, prompt tokens). The prompt gets
-    what it needs to be in time, then they; if the need can't be met it takes half of their places, then all but the least."""
-    chunk = 0
-    for others in (num_others, (num_others + least) // 2, least):
-        rows = num_always + others
-        taken = costs.seconds(rows, int(rows * context_each), rows)
-        chunk = _chunk_within(rows, context_each, first, costs, budget, limits)
-        steps_left = max(1.0, (first.due - now) / max(budget, taken))
-        if chunk >= min(first.pending, first.pending / steps_left):
-            return others, chunk
-    return least, chunk
-
-
-def _chunk_within(rows: int, context_each: float, first: Request, costs: CostModel, budget: float, limits: Limits) -> int:
-    """Prompt tokens that fit into `budget` beside `rows` decoding rows."""
-    room = limits.max_step_tokens - rows
-    attended = costs.per_context * costs.drift
-    spent = attended * rows * context_each + costs.per_sample * costs.drift * (rows + 1)
-    each = first.num_computed + 0.5 * min(first.pending, room)
-    fitting = costs.tokens_within(budget - spent + attended * rows * each, rows + room, context_each=each) - rows
-    chunk = max(min(limits.min_chunk, room), min(fitting, room))
-    even = (rows + chunk) // limits.granule * limits.granule - rows
-    return even if even >= chunk // 2 and even > 0 else chunk
-
-
 def _fill_knee(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float, limits: Limits) -> int:
     """More rows if they are (nearly) free and many: a few would only take from the lead of the rows that always ride."""
     rows = num_always + num_others
@@ -272,18 +148,6 @@ def _worth(num_always: int, num_others: int, available: int, costs: CostModel, c
     return max(1.0, (more / longer * taken / rows - 1.0) * rows / num_always)
 
 
-def _chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
-    """Give `tokens` to the prompts, the one due first first."""
-    rows: list[Row] = []
-    for r in sorted(prefilling, key=lambda r: r.due):
-        if tokens <= 0:
-            break
-        n = min(tokens, r.pending)
-        rows.append(Row(r, n, n == r.pending))
-        tokens -= n
-    return rows
-
-
 def _finish(
     rows: list[Row],
     needed: int,
@@ -299,17 +163,3 @@ def _finish(
         step.forced_by = list(forced_by)
         step.efficient = costs.seconds(n, sum(len(r.tokens) for r in decoding), n) / n
     return step
-
-
-def fit(step: Step, needed: int, costs: CostModel, sizes: StepSizes) -> None:
-    """Set the size of a step by its rows, and what it should take."""
-    if not step.rows:
-        return
-    step.needed = min(needed, step.num_tokens)
-    step.size = max(sizes.fit(step.needed), sizes.fit(step.num_tokens))
-    step.changes = step.size != sizes.size
-    step.predicted = costs.seconds(step.size, step.context, step.num_samples) + step.changes * costs.change
-
-
-def _context(start: int, n: int) -> int:
-    return n * start + n * (n + 1) // 2

@@ -119,6 +119,11 @@ class CostModel:
         """Seconds that a step takes longer if its size is another than the last one's."""
         return self.drift * self.per_change
 
+    @property
+    def attended(self) -> float:
+        """Seconds for each position that a token attends to."""
+        return self.drift * self.per_context
+
     def tokens_within(self, seconds: float, at_most: int, *, context_each: float = 0.0, sampled: bool = False) -> int:
         """The largest n <= at_most such that a step of n tokens stays within `seconds`; 0 if not even one does.
         context_each: positions each token attends to; sampled: whether each token's logits are wanted."""

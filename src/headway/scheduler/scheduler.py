@@ -9,11 +9,13 @@ from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Admission
 from headway.scheduler.blocks import BlockCopy, BlockPool
 from headway.scheduler.charge import charge
-from headway.scheduler.compose import Limits, Row, Step, compose, fit
+from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
+from headway.scheduler.limits import Limits
 from headway.scheduler.promises import Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
+from headway.scheduler.step import Row, Step, fit
 
 Composer = Callable[[Sequence[Request], CostModel, StepSizes, float, Limits], Step]
 """Who rides in the next step: `compose`, or another policy to compare it with."""

@@ -8,9 +8,9 @@ from itertools import count
 
 from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Refused
-from headway.scheduler.compose import Row, Step
 from headway.scheduler.cost import CostModel
 from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.step import Row, Step
 from headway.simulate.leap import Leap, Steady, same_pace
 from headway.simulate.request import STOP, SimulatedRequest, from_arrival
 from headway.simulate.result import SimulationResult
