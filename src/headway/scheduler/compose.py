@@ -55,15 +55,16 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
 
     riders = always + turns[:num_others]
     needed = len(riders) + chunk
+    attention = 0.0
     if prefilling:
         chunk += more_prompt(len(riders), chunk, first, prefilling, costs, sizes, context_each, budget)
+        attention = costs.attended * chunk * (first.num_computed + 0.5 * chunk)
     worth = _worth(len(always), num_others, len(turns), costs, context_each)
 
     def price(size: int, samples: int) -> float:
-        # A chunk's tokens have contexts of their own; what a draft adds is the same with and without them. A new size mostly
-        # stays for some steps: part of its price.
+        # A new size mostly stays for some steps: part of its price.
         change = costs.change / limits.stay if size != sizes.size else 0.0
-        return costs.seconds(size, int(samples * context_each), samples) + change
+        return costs.seconds(size, int(samples * context_each), samples) + attention + change
 
     drafts = allocate(
         riders,
@@ -84,9 +85,10 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
 
 def _allowance(r: Request, now: float, limits: Limits) -> float:
     """Seconds that a step with `r` in it may last."""
-    period = min(r.tokens_per_step, limits.most_yield) / r.pace
+    period = 1.0 / r.pace
+    shortest = min(limits.shortest * min(r.tokens_per_step, limits.most_yield), limits.longest)
     reserve = limits.reserve_standard if r.mode is ModeName.STANDARD else limits.reserve
-    return max(limits.shortest * period, min(limits.longest * period, r.due - now - reserve / r.pace))
+    return max(shortest * period, min(limits.longest * period, r.due - now - reserve * period))
 
 
 def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:

@@ -15,15 +15,14 @@ Price = Callable[[int, int], float]
 @dataclass(frozen=True, slots=True)
 class Drafts:
     """counts: drafts of each rider. needed: tokens that the step needs room for; drafts beyond it are there because room was
-    left. expected: tokens that the step should yield, one of a row that always rides counting `worth` times. bonus: of them,
-    what the drafts should bring to the rows that always ride, per row. seconds: of the step."""
+    left. expected: tokens that the step should yield, one of a row that always rides counting `worth` times. seconds: of the
+    step."""
 
     counts: list[int]
     needed: int
     tokens: int
     samples: int
     expected: float
-    bonus: float
     seconds: float
 
 
@@ -42,12 +41,11 @@ def allocate(
     """Drafts for a step of `tokens`, whose first `num_always` riders set its budget in seconds.
 
     They go where they gain most, and fill the room that the step has anyway, as far as they raise its expected tokens per
-    second. Then it grows, a size at a time, if that raises them by the share `hurdle` and the step stays within its budget;
-    rows to which the drafts should bring several tokens may take so much longer.
+    second. Then it grows, a size at a time, if that raises them by the share `hurdle` and the step stays within its budget.
     """
     samples = len(riders)
     expected = worth * num_always + samples - num_always
-    drafts = Drafts([0] * samples, needed, tokens, samples, expected, 0.0, price(sizes.fit(tokens), samples))
+    drafts = Drafts([0] * samples, needed, tokens, samples, expected, price(sizes.fit(tokens), samples))
     gains = [(worth if i < num_always else 1.0) * r.survival(0) if r.drafts else 0.0 for i, r in enumerate(riders)]
     if not any(gains):
         return drafts
@@ -59,7 +57,7 @@ def allocate(
             break
         if more.expected * drafts.seconds <= (1.0 + hurdle * grows) * drafts.expected * more.seconds:
             break
-        if grows and more.seconds > max(budget * (1.0 + more.bonus), drafts.seconds):
+        if grows and more.seconds > budget:
             break
         drafts = replace(more, needed=more.tokens) if grows else more
         if drafts.tokens < size:
@@ -77,7 +75,7 @@ def _filled(
     price: Price,
 ) -> Drafts:
     """As many more drafts as pay in a step of `size`. gains: what each rider's next draft should bring; kept up to date."""
-    counts, expected, bonus, samples = drafts.counts.copy(), drafts.expected, drafts.bonus, drafts.samples
+    counts, expected, samples = drafts.counts.copy(), drafts.expected, drafts.samples
     tokens, seconds = drafts.tokens, drafts.seconds
     while tokens < size:
         gain = max(gains)
@@ -89,7 +87,6 @@ def _filled(
         i = gains.index(gain)
         counts[i] += 1
         expected += gain
-        bonus += gain / worth / num_always if i < num_always else 0.0
         tokens, samples, seconds = tokens + 1, samples + 1, then
         gains[i] *= riders[i].survival(counts[i]) if counts[i] < len(riders[i].drafts) else 0.0
-    return Drafts(counts, drafts.needed, tokens, samples, expected, bonus, seconds)
+    return Drafts(counts, drafts.needed, tokens, samples, expected, seconds)

@@ -12,6 +12,7 @@ from headway.scheduler.charge import charge
 from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
 from headway.scheduler.limits import Limits
+from headway.scheduler.phrases import PhraseBooks
 from headway.scheduler.promises import Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
@@ -57,12 +58,15 @@ class Scheduler:
         self._admission = Admission(modes, self.promises, self._have_room)
         self._compose = composer
         self.num_evicted = 0
+        self._phrases = PhraseBooks()
         self._new: list[Request] = []  # seated since the last plan
 
     def add(self, request: Request, now: float) -> None:
         """Seat or queue a request. Raises Refused, or ValueError for one that could never fit into the pool."""
         if not self._have_room([request]):
             raise ValueError(f"request {request.id} needs more blocks than there are")
+        if self.speculation:
+            request.lookup.phrases = self._phrases.of(request.key)
         if self._admission.admit(request, now):
             self._new.append(request)
 
@@ -125,6 +129,8 @@ class Scheduler:
             if row.samples:
                 received.append(took)
             if took.ended:
+                if row.request.lookup.phrases is not None:
+                    row.request.lookup.phrases.learn(row.request.tokens, row.request.num_output)
                 self.cancel(row.request.id)
         return received
 

@@ -57,7 +57,7 @@ class StepSizes:
     def fit(self, tokens: int) -> int:
         """The size, at least `tokens`, of a step that needs room for so many. Changes nothing."""
         wanted = self._costs.grid.up(tokens)
-        if wanted >= self.size:
+        if wanted >= self.size or self._costs.change <= 0.0:
             return wanted
         return self.size if self._wasted + self._waste(wanted) <= 2 * self._costs.change else wanted
 
