@@ -14,7 +14,7 @@ from headway.server.dialect import Envelope, Output
 from headway.server.logprobs import chat_logprobs
 from headway.server.modes import Speed
 from headway.server.params import check_min_tokens, check_stream_options, sampling_params, stop_strings
-from headway.server.prompt import check_room, encode, encode_text
+from headway.server.prompt import check_room, encode, encode_start
 from headway.server.schemas import ChatRequest
 from headway.server.sse import ChunkWriter
 from headway.server.tally import Tally
@@ -47,7 +47,7 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
     max_tokens = room if wanted is None else min(wanted, room)
     check_min_tokens(ask, max_tokens)
     logprobs = (ask.top_logprobs or 0) if ask.logprobs else None
-    prediction = tuple(await encode_text(served, ask.prediction.text)) if ask.prediction is not None else ()
+    prediction = tuple(await encode_start(served, ask.prediction.text)) if ask.prediction is not None else ()
     return [
         GenerateRequest(
             id=f"{answer_id}-{choice}",

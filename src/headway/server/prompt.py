@@ -11,12 +11,18 @@ THREAD_ABOVE = 20_000
 """Characters of text from which tokenizing moves to a thread: below, the hop costs more than it saves."""
 
 
-async def encode_text(served: ServedModel, text: str) -> list[int]:
-    """Ids of text of which as much is used as there is room for."""
-    if len(text) > THREAD_ABOVE:
-        text = text[: served.info.context_length * max(served.tokenizer.max_token_bytes, 1)]
-        return await asyncio.to_thread(served.tokenizer.encode, text)
-    return served.tokenizer.encode(text)
+async def encode_start(served: ServedModel, text: str) -> list[int]:
+    """Ids of text, or of its beginning if there are more than the tokenizer gives at a time."""
+    text = text[: served.info.context_length * max(served.tokenizer.max_token_bytes, 1)]
+    while True:
+        try:
+            if len(text) > THREAD_ABOVE:
+                return await asyncio.to_thread(served.tokenizer.encode, text)
+            return served.tokenizer.encode(text)
+        except RequestError as error:
+            if error.code != "context_length_exceeded":
+                raise
+            text = text[: len(text) // 2]
 
 
 async def encode(served: ServedModel, text: str, param: str) -> list[int]:
