@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
 
-HEADROOM = 0.1
+HEADROOM = 0.05
 """Share of the time that no promise may take."""
 GROWTH = 512
 """Tokens of output that a row's context is reckoned to grow by at most: few requests use up their max_tokens."""
