@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from headway.engines.base import Engine
 from headway.modes import Mode, Modes
-from headway.runtime.loop import batch_row
+from headway.runtime.turn import begin
 from headway.sampling.params import SamplingParams
 from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
@@ -77,9 +77,7 @@ def trial(
 
 def _run(engine: Engine, step: Step, traffic: _Traffic) -> list[list[int]]:
     """What EngineLoop does with a step, less the handing out of its tokens."""
-    for block in step.copies:
-        engine.copy(block.source, block.destination, block.num_tokens)
-    engine.start([batch_row(row) for row in step.rows], step.size)
+    begin(engine, step)
     logits = engine.wait()
     rows = [row for row in step.rows if row.samples]
     if not rows:

@@ -102,8 +102,13 @@ def _run(engine: Engine, rows: Sequence[BatchRow]) -> bytes:
     return logits
 
 
+def _room(engine: Engine) -> int:
+    """Positions that a token may have before it."""
+    return min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+
+
 def _rungs(engine: Engine, max_step_tokens: int) -> list[Rung]:
-    room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+    room = _room(engine)
     context, long_context = min(CONTEXT, room), min(LONG_CONTEXT, room)
     up = engine.info.grid.up
     sizes = sorted({up(n) for n in KNOTS if up(n) < max_step_tokens} | {max_step_tokens})
@@ -127,13 +132,14 @@ def _climb(engine: Engine, rungs: Sequence[Rung], clock: Timer) -> list[Observat
 def _measure(engine: Engine, rung: Rung, clock: Timer) -> float:
     """Seconds of a step, the better of two; one more goes first, since it also sets up the buffers of its size."""
     rows = _rows(engine, rung)
-    times = []
-    for _ in range(3):
-        begun = clock()
-        start_padded(engine, rows)
-        engine.wait()
-        times.append(clock() - begun)
-    return min(times[1:])
+    return min([_timed(engine, rows, clock) for _ in range(3)][1:])
+
+
+def _timed(engine: Engine, rows: Sequence[BatchRow], clock: Timer) -> float:
+    begun = clock()
+    start_padded(engine, rows)
+    engine.wait()
+    return clock() - begun
 
 
 def _change(engine: Engine, clock: Timer) -> float:
@@ -141,17 +147,12 @@ def _change(engine: Engine, clock: Timer) -> float:
     up = engine.info.grid.up
     if up(1) == 1:  # an engine to which sizes are all one
         return 0.0
-    context = min(CONTEXT, engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+    context = min(CONTEXT, _room(engine))
     rows = [_rows(engine, (tokens, context, tokens)) for tokens in (up(1), up(up(1) + 1))]
     extra = []
     for number in range(CHANGES):
-        times = []
-        for _ in range(2):
-            begun = clock()
-            start_padded(engine, rows[number % 2])
-            engine.wait()
-            times.append(clock() - begun)
-        extra.append(times[0] - times[1])
+        changed, same = (_timed(engine, rows[number % 2], clock) for _ in range(2))
+        extra.append(changed - same)
     return max(0.0, statistics.median(extra[2:]))
 
 
@@ -166,10 +167,9 @@ def _rows(engine: Engine, rung: Rung) -> list[BatchRow]:
 
 
 def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
-    room = min(engine.info.context_length, engine.info.num_blocks * engine.info.block_size) - 1
+    before = min(CONTEXT, _room(engine))
     ratios = []
     for tokens in (4, 8, 32):
-        before = min(CONTEXT, room)
         seconds = statistics.median(_measure(engine, (tokens, before, tokens), clock) for _ in range(ROUNDS))
         ratios.append(seconds / costs.seconds(tokens, tokens * (before + 1), tokens))
     costs.drift = statistics.median(ratios)

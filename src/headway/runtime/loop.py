@@ -10,24 +10,25 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
-from headway.engines.base import BatchRow, Engine
+from headway.engines.base import Engine
 from headway.errors import RequestError
 from headway.modes import ModeName, Modes
-from headway.runtime.api import Delta, FinishReason, GenerateRequest, Timing, TokenLogprob, Usage
+from headway.runtime.api import Delta, FinishReason, GenerateRequest, TokenLogprob
 from headway.runtime.live import Live
-from headway.runtime.stream import Stream
+from headway.runtime.observer import Observer, RequestLog
+from headway.runtime.outbox import Outbox, outbox_of
+from headway.runtime.stream import Stream, push_all
+from headway.runtime.turn import begin, rows_by_mode
 from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
 from headway.scheduler.cost import CostModel
 from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
-from headway.scheduler.scheduler import Received, Scheduler
-from headway.scheduler.step import Row, Step
+from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.step import Step
 from headway.text.stream import TextStream
 from headway.text.tokenizer import Tokenizer
 
@@ -35,27 +36,6 @@ log = logging.getLogger("headway.loop")
 
 MAX_FAILURES = 3
 """Steps that may fail one after the other before the engine is given up."""
-
-
-class Observer(Protocol):
-    """Told of every step and every end, in the engine's thread: be quick."""
-
-    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None: ...
-
-    def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None: ...
-
-
-class RequestLog(Protocol):
-    """Told of every request's end, in the engine's thread: be quick."""
-
-    def ended(self, request: Request, outcome: str, usage: Usage, timing: Timing) -> None: ...
-
-
-@dataclass(slots=True)
-class _Outbox:
-    """What a step yielded and nobody has seen yet."""
-
-    tokens: list[tuple[Live, list[TokenLogprob], str | None]] = field(default_factory=list)
 
 
 class EngineLoop:
@@ -241,7 +221,7 @@ class EngineLoop:
                         self._send([(live, self._last(live, "", "error", error="the engine has stopped"))])
 
     def _turn_forever(self) -> None:
-        outbox = _Outbox()
+        outbox = Outbox()
         while True:
             with self._lock:
                 begun = self._clock()
@@ -254,21 +234,19 @@ class EngineLoop:
                 self._in_flight = {row.request.id for row in step.rows} if step else set()
             if step is None:
                 self._hand_out(outbox)
-                outbox = _Outbox()
+                outbox = Outbox()
             else:
                 outbox = self._take(step, begun, outbox)
 
-    def _take(self, step: Step, begun: float, outbox: _Outbox) -> _Outbox:
+    def _take(self, step: Step, begun: float, outbox: Outbox) -> Outbox:
         """Run a step; meanwhile hand out what the one before it yielded. What planning and sampling take counts as part of the
         step for the cost model: a pace has to be kept with them."""
         lives = [self._live[row.request.id] for row in step.rows]
         started = self._clock()
         try:
-            for copy in step.copies:
-                self._engine.copy(copy.source, copy.destination, copy.num_tokens)
-            self._engine.start([batch_row(row) for row in step.rows], step.size)
+            begin(self._engine, step)
             self._hand_out(outbox)
-            outbox = _Outbox()
+            outbox = Outbox()
             logits = self._engine.wait()
             device_seconds = self._clock() - started
             sampling = [live for live, row in zip(lives, step.rows, strict=True) if row.samples]
@@ -277,7 +255,7 @@ class EngineLoop:
         except Exception as error:
             self._hand_out(outbox)  # the step before was fine, whatever happened to this one
             self._fail(step, error)
-            return _Outbox()
+            return Outbox()
         self._failures = 0
         with self._lock:
             ended = self._clock()
@@ -290,10 +268,10 @@ class EngineLoop:
             self._send(gone)
         if self._observer:
             missed = abs((ended - begun) / step.predicted - 1.0)
-            self._observer.on_step(device_seconds, _rows_by_mode(step), step.num_tokens, missed)
-        return _outbox(received, sampling, sampled)
+            self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)
+        return outbox_of(received, sampling, sampled)
 
-    def _hand_out(self, outbox: _Outbox) -> None:
+    def _hand_out(self, outbox: Outbox) -> None:
         """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""
         ready: list[tuple[Live, Delta]] = []
         with self._lock:
@@ -352,7 +330,7 @@ class EngineLoop:
             by_loop.setdefault(live.events, []).append((live.stream, delta))
         for events, batch in by_loop.items():
             try:
-                events.call_soon_threadsafe(_push_all, batch)
+                events.call_soon_threadsafe(push_all, batch)
             except RuntimeError:  # the event loop is closed: nobody listens any more
                 log.debug("deltas of %d requests had no listener", len(batch))
 
@@ -370,33 +348,3 @@ class EngineLoop:
                     self._send([(live, self._last(live, "", "error", error="the engine failed in this step"))])
         if self._failures >= MAX_FAILURES:
             raise RuntimeError(f"{self._failures} steps failed one after the other") from error
-
-
-def batch_row(row: Row) -> BatchRow:
-    """A row of a plan as the engine takes it; until the step is complete."""
-    request, start = row.request, row.request.num_computed
-    tokens = request.tokens[start : start + row.num_tokens - row.num_drafts] + request.drafts[: row.num_drafts]
-    return BatchRow(tokens, start, request.blocks, row.num_samples)
-
-
-def _rows_by_mode(step: Step) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for row in step.rows:
-        counts[row.request.mode] = counts.get(row.request.mode, 0) + 1
-    return counts
-
-
-def _outbox(received: Sequence[Received], sampling: Sequence[Live], sampled: Sequence[list[TokenLogprob]]) -> _Outbox:
-    """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing."""
-    took = {r.request.id: r for r in received}
-    outbox = _Outbox()
-    for live, tokens in zip(sampling, sampled, strict=True):
-        r = took.get(live.request.id)
-        if r is not None:
-            outbox.tokens.append((live, tokens[: r.num_tokens], r.ended))
-    return outbox
-
-
-def _push_all(batch: Sequence[tuple[Stream, Delta]]) -> None:
-    for stream, delta in batch:
-        stream.push(delta)

@@ -10,13 +10,13 @@ from pathlib import Path
 from headway.catalog.home import home
 from headway.catalog.local import LocalModel
 from headway.compare.prompts import PROMPTS
-from headway.config import SchedulerSettings, Settings
+from headway.config import Settings
 from headway.engines import open_engine
 from headway.engines.base import Engine
 from headway.engines.convert import Smoothing, converted
 from headway.errors import UsageError
 from headway.runtime.ladder import cost_model
-from headway.runtime.paces import limits_from
+from headway.runtime.paces import limits_from, num_seats
 from headway.runtime.texts import load_texts
 from headway.scheduler.cost import CostModel
 from headway.scheduler.limits import Limits
@@ -74,8 +74,3 @@ def _calibration_prompts(model: LocalModel, settings: Settings) -> list[list[int
     if template is not None:
         texts = tuple(template.render([{"role": "user", "content": text}]) for text in texts)
     return [tokenizer.encode_prompt(text) for text in texts]
-
-
-def num_seats(scheduler: SchedulerSettings) -> int:
-    """Of both modes."""
-    return scheduler.max_rows + scheduler.fast_rows

@@ -21,11 +21,11 @@ def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSetti
     fast = modes.fast.pace or modes.fast.speedup * standard
     if fast <= standard:
         raise UsageError(f"the pace of fast ({fast:.4g} tokens/s) must be higher than standard's ({standard:.4g})")
-    alone = Promises(costs, scheduler.max_step_tokens).most(Paced(fast, CONTEXT))
-    seats = min(max(1, alone), scheduler.max_fast_rows or alone)
+    alone = max(1, Promises(costs, scheduler.max_step_tokens).most(Paced(fast, CONTEXT)))
+    seats = min(alone, scheduler.max_fast_rows or alone)
     return Modes(
         Mode(ModeName.STANDARD, standard, scheduler.max_rows, modes.standard.max_waiting, modes.standard.ttft_ms / 1000),
-        Mode(ModeName.FAST, fast, max(1, seats), modes.fast.max_waiting, modes.fast.ttft_ms / 1000),
+        Mode(ModeName.FAST, fast, seats, modes.fast.max_waiting, modes.fast.ttft_ms / 1000),
     )
 
 
@@ -38,13 +38,17 @@ def beside_full_house(costs: CostModel, scheduler: SchedulerSettings, modes: Mod
 
 def limits_from(scheduler: SchedulerSettings) -> Limits:
     """What compose may do. Every seat finds room in a step."""
-    seats = scheduler.max_rows + scheduler.fast_rows
-    return Limits(max_step_tokens=max(scheduler.max_step_tokens, seats), efficiency_floor=scheduler.efficiency_floor)
+    max_step_tokens = max(scheduler.max_step_tokens, num_seats(scheduler))
+    return Limits(max_step_tokens=max_step_tokens, efficiency_floor=scheduler.efficiency_floor)
+
+
+def num_seats(scheduler: SchedulerSettings) -> int:
+    """Of both modes, in the full house that the paces are made for."""
+    return scheduler.max_rows + scheduler.fast_rows
 
 
 def full_house(costs: CostModel, scheduler: SchedulerSettings, speedup: float) -> float:
     """Standard's pace in tokens/s with every standard seat taken and `fast_rows` fast requests beside them, less the margin:
-    fast rows ride in every step and the
     fast rows ride in every step and the standard rows share the other places in turn, so a step of max_rows / speedup +
     fast_rows rows has to be done in one period of fast."""
     rows = max(1, round(scheduler.max_rows / speedup + scheduler.fast_rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from headway.runtime.api import Delta
 
@@ -44,3 +44,9 @@ class Stream:
         """Free the request's row and blocks at once. Harmless after the end, and when called twice."""
         if not self._done:
             self._cancel(self.request_id)
+
+
+def push_all(batch: Sequence[tuple[Stream, Delta]]) -> None:
+    """In the event loop of all these streams."""
+    for stream, delta in batch:
+        stream.push(delta)

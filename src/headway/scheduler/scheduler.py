@@ -155,7 +155,7 @@ class Scheduler:
             request.num_predicted_accepted += num_right
             request.num_predicted_rejected += row.num_drafts - num_right
         self.note_served(request, taken)
-        self._seal(request)
+        self.seal(request)
         return Received(request, taken, ended)
 
     def _first_in_rank(self) -> Row:
@@ -248,7 +248,8 @@ class Scheduler:
         request.num_sealed = 0
         request.prefix_key = BlockPool.ROOT
 
-    def _seal(self, request: Request) -> None:
+    def seal(self, request: Request) -> None:
+        """Let the prefix cache know the blocks that the request has filled."""
         size = self.pool.block_size
         while (request.num_sealed + 1) * size <= request.num_computed:
             at = request.num_sealed

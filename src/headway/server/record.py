@@ -14,6 +14,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from statistics import fmean
@@ -119,7 +120,7 @@ class Recorder:
         """These requests, as they were asked for, found no place."""
         at = self._clock()
         for request in requests:
-            self._lines.put(lambda request=request: self._refused(request, at))  # type: ignore[misc]
+            self._lines.put(partial(self._refused, request, at))
 
     def close(self) -> None:
         """Write what is still to be written, and the machine."""
@@ -181,7 +182,7 @@ class Recorder:
             if line is None:
                 return
             text = json.dumps(line()) + "\n"
-            works = works and self._tried(lambda text=text: self._file.write(text))  # type: ignore[misc]
+            works = works and self._tried(partial(self._file.write, text))
 
     def _tried(self, write: Callable[[], object]) -> bool:
         """Whether it could be done. Serving goes on without a recording."""

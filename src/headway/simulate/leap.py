@@ -128,11 +128,7 @@ class Leap:
         r.num_computed += self.steps
         r.engine_seconds += share
         self._scheduler.note_served(r, self.steps)
-        size = self._pool.block_size
-        while (r.num_sealed + 1) * size <= r.num_computed:
-            at = r.num_sealed
-            r.prefix_key = self._pool.seal(r.blocks[at], r.prefix_key, r.tokens[at * size : (at + 1) * size])
-            r.num_sealed += 1
+        self._scheduler.seal(r)
 
     def _on_time(self, r: SimulatedRequest) -> int:
         assert r.first_token_at is not None

@@ -1,0 +1,28 @@
+"""What a step yielded and nobody has seen yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headway.runtime.api import TokenLogprob
+from headway.runtime.live import Live
+from headway.scheduler.scheduler import Received
+
+
+@dataclass(slots=True)
+class Outbox:
+    """tokens: of each request, with the reason why the last of them ends it, if it does."""
+
+    tokens: list[tuple[Live, list[TokenLogprob], str | None]] = field(default_factory=list)
+
+
+def outbox_of(received: Sequence[Received], sampling: Sequence[Live], sampled: Sequence[list[TokenLogprob]]) -> Outbox:
+    """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing."""
+    took = {r.request.id: r for r in received}
+    outbox = Outbox()
+    for live, tokens in zip(sampling, sampled, strict=True):
+        r = took.get(live.request.id)
+        if r is not None:
+            outbox.tokens.append((live, tokens[: r.num_tokens], r.ended))
+    return outbox
