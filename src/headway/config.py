@@ -62,7 +62,8 @@ class ModelSettings(_Section):
 
 class EngineSettings(_Section):
     """profile: "throughput" quantizes activations in larger groups, after the model was prepared for that. kv_memory: bytes of
-    the KV cache; None = automatic. threads: None = as many as the machine has cores."""
+    the KV cache; None = automatic. threads: None = as many as the machine has cores. draft_head: a file made by
+    `headway draft-head`, "none", or "auto": the one that headway has for the model, if it has one."""
 
     name: Literal["openvino"] = "openvino"
     precision: Literal["f32", "bf16"] = "f32"
@@ -71,6 +72,7 @@ class EngineSettings(_Section):
     profile: Literal["exact", "throughput"] = "exact"
     kv_memory: Bytes | None = None
     threads: int | None = Field(default=None, ge=1)
+    draft_head: str = Field(default="auto", min_length=1)
 
 
 class SchedulerSettings(_Section):

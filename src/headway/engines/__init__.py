@@ -9,19 +9,23 @@ from headway.config import EngineSettings
 from headway.engines.base import Engine
 
 
-def _openvino(folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int) -> Engine:
+def _openvino(
+    folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head: Path | None
+) -> Engine:
     from headway.engines.openvino import OpenVINOEngine  # imported only when used: it loads a large library
 
-    return OpenVINOEngine(folder, settings, context_length, max_context_tokens)
+    return OpenVINOEngine(folder, settings, context_length, max_context_tokens, head)
 
 
-ENGINES: dict[str, Callable[[Path, EngineSettings, int, int], Engine]] = {"openvino": _openvino}
+ENGINES: dict[str, Callable[[Path, EngineSettings, int, int, Path | None], Engine]] = {"openvino": _openvino}
 
 
-def open_engine(folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int) -> Engine:
-    """Load the model in `folder` with the engine that the settings name.
+def open_engine(
+    folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head: Path | None = None
+) -> Engine:
+    """Load the model in `folder` with the engine that the settings name, and its draft head, if it has one.
 
     context_length: the model's own limit in tokens. max_context_tokens: what all seats together could fill; the KV pool gets no
     larger unless the settings say so.
     """
-    return ENGINES[settings.name](folder, settings, context_length, max_context_tokens)
+    return ENGINES[settings.name](folder, settings, context_length, max_context_tokens, head)

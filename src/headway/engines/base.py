@@ -29,6 +29,7 @@ class EngineInfo:
     context_length: tokens a request may hold (prompt + output), already bounded by the KV memory.
     block_size: tokens per KV block; num_blocks: blocks in the pool; kv_bytes_per_token; weight_bytes as held in memory.
     exact: a token's logits do not depend, bit for bit, on what else is in the step.
+    num_drafts: tokens that draft() guesses ahead; 0 if it can't.
     grid: the sizes that steps should have.
     matrices: what a step multiplies by; None if the engine can't tell.
     """
@@ -41,6 +42,7 @@ class EngineInfo:
     weight_bytes: int
     exact: bool
     description: str
+    num_drafts: int = 0
     grid: Grid = ANY_SIZE
     matrices: Matrices | None = None
 
@@ -74,6 +76,11 @@ class Engine(Protocol):
 
     def wait(self) -> NDArray[np.float32]:
         """Finish the step begun last. Logits [sum of num_sampled, vocab_size] in row order, valid until the next start."""
+
+    def draft(self, places: Sequence[int], tokens: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Guess how rows go on, after wait() and before the next start(). places: of each row, which row of the last logits its
+        last token was sampled from; tokens: that token. Returns the likeliest next tokens [rows, num_drafts], and how likely
+        each is if those before it are right [rows, num_drafts]."""
 
     def close(self) -> None: ...
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from headway.config import EngineSettings
 from headway.engines.base import BatchRow, EngineInfo
-from headway.engines.graph import SAMPLED, is_cache, matrices, paged, vocab_size
+from headway.engines.draft_head import DraftHead
+from headway.engines.drafter import Drafter
+from headway.engines.graph import SAMPLED, ends, is_cache, matrices, paged, vocab_size
 from headway.engines.smooth import GROUP
 from headway.errors import ModelError, UsageError
 from headway.scheduler.sizes import Grid
@@ -22,6 +24,9 @@ Ints = NDArray[np.int32]
 
 GRID = Grid(((64, 4), (4096, 16)))
 """Four tokens take hardly longer than one (10.9 and 10.2 ms), and a row that decodes alone mostly has drafts to fill them."""
+
+NUM_DRAFTS = 3
+"""Guesses of the draft head at a time: with the row's own token they fill the smallest step of the grid beyond a single one."""
 
 
 class OpenVINOEngine:
@@ -33,19 +38,32 @@ class OpenVINOEngine:
     sequences than threads, where the kernel splits the context among threads: empty sequences are added.
     """
 
-    def __init__(self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int) -> None:
-        """folder: an OpenVINO IR. context_length: the model's own limit in tokens. max_context_tokens: what all seats
-        together could fill, the most that an automatically sized pool holds.
+    def __init__(
+        self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head: Path | None = None
+    ) -> None:
+        """folder: an OpenVINO IR. head: a draft head for it. context_length: the model's own limit in tokens.
+        max_context_tokens: what all seats together could fill, the most that an automatically sized pool holds.
         Raises ModelError for a graph that can't be served, UsageError if the memory asked for isn't there."""
         try:
-            self._load(folder, settings, context_length, max_context_tokens)
+            self._load(folder, settings, context_length, max_context_tokens, head)
         except (RuntimeError, OSError, MemoryError) as error:
             reason = (str(error).strip().splitlines() or ["out of memory"])[-1]
             raise ModelError(f"{folder} can't be loaded: {reason}") from None
 
-    def _load(self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int) -> None:
+    def _load(
+        self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head_path: Path | None
+    ) -> None:
         core = ov.Core()
-        model = paged(core.read_model(folder / "openvino_model.xml"))
+        model = core.read_model(folder / "openvino_model.xml")
+        head = DraftHead.load(head_path) if head_path is not None else None
+        self._drafter = None
+        if head is not None:
+            plain = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1}
+            if settings.threads:
+                plain["INFERENCE_NUM_THREADS"] = settings.threads
+            self._drafter = Drafter(head, ends(model), NUM_DRAFTS, plain)
+        model = paged(model, head.layers if head is not None else ())
+        self._num_features = len(head.layers) if head is not None else 0
         weight_bytes = (folder / "openvino_model.bin").stat().st_size
         compiled = core.compile_model(model, "CPU", _properties(settings, model))
         self._threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
@@ -74,6 +92,7 @@ class OpenVINOEngine:
             exact=True,  # what is_exact() in runtime/ladder.py checks on the machine at hand
             description=f"OpenVINO {ov.__version__.split('-')[0]}, {settings.precision}, KV {settings.kv_precision}, "
             f"weights {settings.weights}, profile {settings.profile}, {self._threads} threads",
+            num_drafts=NUM_DRAFTS if self._drafter is not None else 0,
             grid=GRID,
             matrices=matrices(model),
         )
@@ -94,6 +113,13 @@ class OpenVINOEngine:
         self._request.wait()
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
         return logits.reshape(-1, logits.shape[-1])[: self._num_sampled]
+
+    def draft(self, places: Sequence[int], tokens: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        if self._drafter is None:
+            raise RuntimeError("this engine has no draft head")
+        layers = [self._request.get_output_tensor(1 + i).data for i in range(self._num_features)]
+        features = np.concatenate([layer.reshape(-1, layer.shape[-1])[list(places)] for layer in layers], axis=1)
+        return self._drafter.draft(features, tokens)
 
     def close(self) -> None:
         self._caches.clear()  # the views keep the memory

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from headway.catalog.heads import head_for
 from headway.catalog.home import home
 from headway.catalog.local import LocalModel
 from headway.compare.prompts import PROMPTS
@@ -47,10 +48,24 @@ def open_model(model: LocalModel, settings: Settings, say: Say) -> OpenModel:
     folder = graph_folder(model, settings, say)
     say("loading the model")
     seats = num_seats(settings.scheduler)
-    engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length)
+    head = draft_head(model, settings)
+    engine = open_engine(folder, settings.engine, model.context_length, seats * model.context_length, head)
     limits = limits_from(settings.scheduler)
     sizes = f"{settings.scheduler.max_step_tokens} {seats}"
     return OpenModel(engine, limits, f"{folder.name} {model.sha256} {engine.info.description} {sizes}")
+
+
+def draft_head(model: LocalModel, settings: Settings) -> Path | None:
+    """The file with the draft head to use, if any. Raises UsageError for one that isn't there."""
+    wanted = settings.engine.draft_head
+    if wanted == "none" or not settings.scheduler.speculation:
+        return None
+    if wanted == "auto":
+        return head_for(model.sha256)
+    path = Path(wanted)
+    if not path.is_file():
+        raise UsageError(f'engine.draft_head: there is no file {path}; give one, "auto" or "none"')
+    return path
 
 
 def graph_folder(model: LocalModel, settings: Settings, say: Say) -> Path:

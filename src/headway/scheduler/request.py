@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
+from headway.scheduler.foreseen import Foreseen, expected
 from headway.scheduler.lookup import Lookup
 
 LEARN = 0.1
@@ -54,6 +55,11 @@ class Request:
     num_on_time: int = 0
     drafts: list[int] = field(default_factory=list)
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
+    foreseen: Foreseen | None = None
+    """What the engine's draft head has guessed, for the position that it did so."""
+    uses_foreseen: bool = False
+    """Whether `drafts` are the head's."""
+    _looked_up: list[int] = field(default_factory=list)
     tokens_per_step: float = 1.0
     """Tokens that a step it rides in brings, of late."""
     num_drafted: int = 0
@@ -101,18 +107,31 @@ class Request:
         self.service += 1.0 / self.pace
 
     def guess(self) -> None:
-        """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute."""
-        decodes = self.pending == 1 and self.first_token_at is not None
+        """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute. They
+        are looked up, or the draft head's if these promise more."""
+        self.uses_foreseen = False
+        if self.pending != 1 or self.first_token_at is None:
+            self.drafts = self._looked_up = []
+            return
         most = self.max_tokens - self.num_output - 1
-        self.drafts = self.lookup.propose(self.tokens, self.num_output, most) if decodes else []
+        self.drafts = self._looked_up = self.lookup.propose(self.tokens, self.num_output, most)
+        if self.foreseen is not None and self.foreseen.position == len(self.tokens):
+            ahead = self.foreseen.survivals[:most]
+            self.uses_foreseen = expected(ahead) > expected(
+                [self.lookup.survival(k) for k in range(len(self.drafts))][: len(ahead)]
+            )
+            if self.uses_foreseen:
+                self.drafts = self.foreseen.tokens[:most]
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""
-        return self.lookup.survival(k)
+        return self.foreseen.survivals[k] if self.foreseen is not None and self.uses_foreseen else self.lookup.survival(k)
 
     def learn(self, received: Sequence[int]) -> None:
-        """See which of the drafts came true, and how many tokens the step has brought."""
-        self.lookup.learn(self.drafts, received)
+        """See which of the guesses came true, and how many tokens the step has brought."""
+        self.lookup.learn(self._looked_up, received)
+        if self.foreseen is not None and self.foreseen.position == len(self.tokens):
+            self.foreseen.learn(received)
         if received and self.num_output:
             self.tokens_per_step += LEARN * (len(received) - self.tokens_per_step)
 

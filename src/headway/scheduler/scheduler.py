@@ -11,6 +11,7 @@ from headway.scheduler.blocks import BlockCopy, BlockPool
 from headway.scheduler.charge import charge
 from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
+from headway.scheduler.foreseen import Foreseen, Trust
 from headway.scheduler.limits import Limits
 from headway.scheduler.phrases import PhraseBooks
 from headway.scheduler.promises import Promises
@@ -20,6 +21,10 @@ from headway.scheduler.step import Row, Step, fit
 
 Composer = Callable[[Sequence[Request], CostModel, StepSizes, float, Limits], Step]
 """Who rides in the next step: `compose`, or another policy to compare it with."""
+
+
+MAX_FORESEEN = 4
+"""Rows that ride in every step up to which the draft head is asked: with more, steps are so long that guesses don't pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Scheduler:
         self._compose = composer
         self.num_evicted = 0
         self._phrases = PhraseBooks()
+        self._trust = Trust()
         self._new: list[Request] = []  # seated since the last plan
 
     def add(self, request: Request, now: float) -> None:
@@ -134,6 +140,25 @@ class Scheduler:
                 self.cancel(row.request.id)
         return received
 
+    def worth_foreseeing(self, received: Sequence[Received]) -> list[Received]:
+        """Of those who have just got tokens, the ones for whom guesses of the engine's draft head pay: who ride in every step,
+        and are so few that their steps have room for drafts."""
+        if not self.speculation:
+            return []
+        decoding = [r for r in self.running() if r.first_token_at is not None]
+        tightest = max((r.pace for r in decoding), default=0.0)
+        if sum(r.pace >= tightest for r in decoding) > MAX_FORESEEN:
+            return []
+        return [
+            r
+            for r in received
+            if r.ended is None and r.request.pace >= tightest and r.request.num_output + 1 < r.request.max_tokens
+        ]
+
+    def foresee(self, request: Request, tokens: Sequence[int], likelihoods: Sequence[float]) -> None:
+        """The draft head guesses that `request` will go on with `tokens`."""
+        request.foreseen = Foreseen(len(request.tokens), tokens, likelihoods, self._trust)
+
     def _advance(self, row: Row, tokens: Sequence[int], now: float) -> Received:
         """Enter a row's results: what was computed, and the tokens up to the one that ends the request, if one does."""
         request = row.request
@@ -151,7 +176,7 @@ class Scheduler:
         request.num_computed += row.num_tokens - row.num_drafts + num_right
         request.num_drafted += row.num_drafts
         request.num_accepted += num_right
-        if row.num_drafts and request.lookup.predicted:
+        if row.num_drafts and request.lookup.predicted and not request.uses_foreseen:
             request.num_predicted_accepted += num_right
             request.num_predicted_rejected += row.num_drafts - num_right
         self.note_served(request, taken)
