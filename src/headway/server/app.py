@@ -19,14 +19,16 @@ from headway.config import ServerSettings
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
 from headway.server.drain import Drain
-from headway.server.endpoints import Endpoints
+from headway.server.endpoint import Desk
 from headway.server.errors import on_http_exception, on_request_error
 from headway.server.gate import Gate
 from headway.server.metrics import Metrics
 from headway.server.modes import FAST_SUFFIX, FAST_WORDS, STANDARD_WORDS, is_alias
+from headway.server.openai.endpoints import OpenAIEndpoints
+from headway.server.openai.schemas import ChatRequest, CompletionRequest
+from headway.server.openai.shapes import ERRORS, ChatCompletion, Completion, ModelCard, ModelList
 from headway.server.record import Recorder
-from headway.server.responses import ERRORS, ChatCompletion, Completion, Health, ModelCard, ModelList
-from headway.server.schemas import ChatRequest, CompletionRequest
+from headway.server.shapes import Health
 
 
 def create_app(
@@ -50,8 +52,7 @@ def create_app(
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
-    endpoints = Endpoints(served, metrics, drain, max_body_bytes=max_body_bytes, downgrade=downgrade, recorder=recorder)
-    _add_generation(app, endpoints)
+    _add_generation(app, Desk(served, metrics, drain, max_body_bytes, downgrade, recorder))
     _add_models(app, served)
     _add_operations(app, served, metrics, drain)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
@@ -63,10 +64,11 @@ def _allow_browsers(app: FastAPI, origins: tuple[str, ...]) -> None:
     app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=exposed)
 
 
-def _add_generation(app: FastAPI, endpoints: Endpoints) -> None:
+def _add_generation(app: FastAPI, desk: Desk) -> None:
+    openai = OpenAIEndpoints(desk)
     routes: list[tuple[str, Callable[..., Any], type[BaseModel], type[BaseModel]]] = [
-        ("/v1/chat/completions", endpoints.chat, ChatRequest, ChatCompletion),
-        ("/v1/completions", endpoints.completions, CompletionRequest, Completion),
+        ("/v1/chat/completions", openai.chat, ChatRequest, ChatCompletion),
+        ("/v1/completions", openai.completions, CompletionRequest, Completion),
     ]
     for path, endpoint, asked, answered in routes:
         schema = {"$ref": f"#/components/schemas/{asked.__name__}"}

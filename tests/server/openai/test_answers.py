@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 from headway.config import ServerSettings
 from headway.errors import RequestError
 from headway.modes import ModeName
-from headway.server.responses import ChatChunk, ChatCompletion, Completion
-
-from .scripted import Script, World
+from headway.server.openai.shapes import ChatChunk, ChatCompletion, Completion
+from server.scripted import Script, World
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 Json = dict[str, Any]

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from headway.server.shapes import Shape
 
 Finish = Literal["stop", "length"]
-
-
-class Shape(BaseModel):
-    model_config = ConfigDict(extra="forbid")
 
 
 class PromptDetails(Shape):
@@ -154,10 +152,6 @@ class ModelCard(Shape):
 class ModelList(Shape):
     object: Literal["list"]
     data: list[ModelCard]
-
-
-class Health(Shape):
-    status: Literal["ok", "draining", "failed"]
 
 
 class ErrorInfo(Shape):
