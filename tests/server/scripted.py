@@ -16,7 +16,9 @@ from headway.runtime.served import ServedModel
 from headway.runtime.stream import Stream
 from headway.server.app import create_app
 from headway.server.metrics import Metrics
+from headway.text.parts import PlainReader, Reader
 from headway.text.stream import TextStream
+from headway.text.toolcalls import ToolReader
 
 MODES = Modes(
     standard=Mode(ModeName.STANDARD, pace=20.0, max_rows=8, max_waiting=8, ttft_target=5.0),
@@ -47,6 +49,9 @@ class PlainTemplate:
             raise RequestError(400, "lists are for the real template", param="messages")
         turns = "".join(f"<{message['role']}>{message.get('content') or ''}" for message in messages)
         return turns + "".join(tool["function"]["name"] for tool in tools or ())
+
+    def reader(self, tools: Sequence[dict[str, Any]] | None, *, parallel: bool = True) -> Reader:
+        return ToolReader("hermes", [tool["function"]["name"] for tool in tools], parallel=parallel) if tools else PlainReader()
 
 
 @dataclass

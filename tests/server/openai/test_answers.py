@@ -256,6 +256,39 @@ def test_tools_reach_the_template() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
+def test_tool_calls(stream: bool) -> None:
+    call = '<tool_call>{"name": "now", "arguments": {"a": 1}}</tool_call>'
+    world = World(Script(tokens=tuple(f"Look. {call}{call}".encode())), context=400)
+    tools = [{"type": "function", "function": {"name": "now"}}]
+
+    def answer(**fields: Any) -> Json:
+        response = ask(world, tools=tools, stream=stream, **fields)
+        return join(events(response))["choices"][0] if stream else response.json()["choices"][0]
+
+    choice = answer()
+    assert choice["message"]["content"] == "Look." and choice["finish_reason"] == "tool_calls"
+    calls = choice["message"]["tool_calls"]
+    assert [call["function"] for call in calls] == [{"name": "now", "arguments": '{"a": 1}'}] * 2
+    assert len({call["id"] for call in calls}) == 2 and calls[0]["id"].startswith("call_")
+    assert len(answer(parallel_tool_calls=False)["message"]["tool_calls"]) == 1
+    for length in (20, 40, 50):
+        cut = answer(max_tokens=length)
+        assert cut["finish_reason"] == "length"
+    assert "<tool_call>" in answer(tool_choice="none")["message"]["content"]
+
+
+def test_limit_headers() -> None:
+    world = World()
+    for stream in (False, True):
+        headers = ask(world, stream=stream).headers
+        assert headers["x-ratelimit-limit-requests"] == "16" and headers["x-ratelimit-limit-tokens"] == str(8 * 20 * 60)
+        assert headers["x-ratelimit-reset-requests"] == "0ms"
+    world.generator.refuse = lambda request: RequestError(429, "full", retry_after=2.5)
+    refused = ask(world)
+    assert (refused.headers["x-ratelimit-remaining-requests"], refused.headers["x-ratelimit-reset-requests"]) == ("0", "2.5s")
+
+
+@pytest.mark.parametrize("stream", [False, True])
 def test_the_tier_served_is_said(stream: bool) -> None:
     for fields, tier, mode in (
         ({}, "default", "standard"),

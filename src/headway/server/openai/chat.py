@@ -15,9 +15,10 @@ from headway.server.openai.chunks import ChunkRenderer, Envelope
 from headway.server.openai.logprobs import chat_logprobs
 from headway.server.openai.params import check_min_tokens, check_stream_options, sampling_params, stop_strings
 from headway.server.openai.schemas import ChatRequest
-from headway.server.output import Output
-from headway.server.prompt import check_room, encode, encode_start
+from headway.server.output import CallBlock, Output
+from headway.server.prompt import check_room, encode, encode_start, template_of
 from headway.server.render import Json
+from headway.text.parts import Reader
 
 
 def check(ask: ChatRequest) -> None:
@@ -63,33 +64,56 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
 
 
 def _render(served: ServedModel, ask: ChatRequest) -> str:
-    if served.template is None:
-        raise RequestError(400, f"{served.id} has no chat template; use /v1/completions, or serve it with --chat-template.")
     messages = [message.model_dump(exclude_unset=True) for message in ask.messages]
     for message in messages:
         if message["role"] == "function":  # the name that tool results had before there were tools
             message["role"] = "tool"
-    tools = [tool.model_dump(exclude_unset=True) for tool in ask.tools or ()]
-    return served.template.render(messages, tools=tools or None)
+    return template_of(served).render(messages, tools=_tools(ask) or None)
+
+
+def _tools(ask: ChatRequest) -> list[Json]:
+    return [tool.model_dump(exclude_unset=True) for tool in ask.tools or ()]
+
+
+def new_reader(served: ServedModel, ask: ChatRequest) -> Reader:
+    """For one choice. With `tool_choice` none, what looks like a call is text."""
+    tools = [] if ask.tool_choice == "none" else _tools(ask)
+    return template_of(served).reader(tools, parallel=ask.parallel_tool_calls is not False)
 
 
 class ChatRenderer(ChunkRenderer):
     whole_kind, chunk_kind, nothing = "chat.completion", "chat.completion.chunk", {"delta": {}}
 
-    def __init__(self, envelope: Envelope, ask: ChatRequest, token_bytes: Sequence[bytes], speed: Speed) -> None:
-        super().__init__(envelope, ask, speed)
-        self._token_bytes = token_bytes
+    def __init__(self, envelope: Envelope, ask: ChatRequest, served: ServedModel, speed: Speed) -> None:
+        super().__init__(envelope, ask, speed, lambda: new_reader(served, ask))
+        self._token_bytes = served.tokenizer.token_bytes
         self._wants_logprobs = bool(ask.logprobs)
 
     def begin(self, output: Output) -> list[Json]:
         return [self.chunk(output, {"delta": {"role": "assistant", "content": ""}}, None)]
 
+    def open(self, output: Output) -> list[Json]:
+        call = output.blocks[-1]
+        if not isinstance(call, CallBlock):
+            return []
+        return [self.chunk(output, {"delta": {"tool_calls": [{"index": call.index, **_call(call, "")}]}}, None)]
+
     def increment(self, output: Output, text: str) -> Json:
+        call = output.blocks[-1] if output.blocks else None
+        if isinstance(call, CallBlock):
+            return {"delta": {"tool_calls": [{"index": call.index, "function": {"arguments": text}}]}}
         return {"delta": {"content": text}}
 
     def content(self, output: Output) -> Json:
-        message = {"role": "assistant", "content": output.text, "refusal": None}
+        message: Json = {"role": "assistant", "content": output.text, "refusal": None}
+        if output.calls:
+            message["content"] = output.text or None
+            message["tool_calls"] = [_call(call, call.text) for call in output.calls]
         return {"message": message, "logprobs": self.describe(output, output.logprobs)}
 
     def describe(self, output: Output, logprobs: Sequence[TokenLogprob]) -> Any:
         return chat_logprobs(logprobs, self._token_bytes) if self._wants_logprobs else None
+
+
+def _call(call: CallBlock, arguments: str) -> Json:
+    return {"id": f"call_{call.key}", "type": "function", "function": {"name": call.name, "arguments": arguments}}

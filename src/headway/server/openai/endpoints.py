@@ -37,7 +37,7 @@ class OpenAIEndpoints:
         generation = self._desk.generation(request, speed, requests, downgrade=self._desk.downgrade)
 
         def speak(speed: Speed) -> chat.ChatRenderer:
-            return chat.ChatRenderer(self._envelope(answer_id, ask, speed), ask, self._served.tokenizer.token_bytes, speed)
+            return chat.ChatRenderer(self._envelope(answer_id, ask, speed), ask, self._served, speed)
 
         return Answer(generation, speak, self._culture, stream=bool(ask.stream))
 

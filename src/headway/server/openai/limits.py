@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
 from headway.server.limits import Window, limits_now
@@ -32,8 +34,8 @@ def duration(seconds: float) -> str:
     """As OpenAI writes it: `20ms`, `1.5s`, `6m0s`, `1h0m0s`."""
     if seconds < 1:
         return f"{round(seconds * 1000)}ms"
-    minutes, rest = divmod(seconds, 60)
-    if not minutes:
-        return f"{rest:.4g}s"
-    hours, minutes = divmod(int(minutes), 60)
-    return f"{hours}h{minutes}m{rest:.0f}s" if hours else f"{minutes}m{rest:.0f}s"
+    if seconds < 60:
+        return f"{seconds:.4g}s"
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s"

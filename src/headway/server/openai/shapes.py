@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headway.server.shapes import Shape
 
-Finish = Literal["stop", "length"]
+Finish = Literal["stop", "length", "tool_calls"]
 
 
 class PromptDetails(Shape):
@@ -63,10 +63,22 @@ class ChatLogprobs(Shape):
     refusal: None = None
 
 
+class AnsweredFunction(Shape):
+    name: str
+    arguments: str = Field(description="JSON")
+
+
+class AnsweredCall(Shape):
+    id: str
+    type: Literal["function"]
+    function: AnsweredFunction
+
+
 class AssistantMessage(Shape):
     role: Literal["assistant"]
-    content: str
+    content: str | None = Field(description="null if there are only tool calls")
     refusal: None = None
+    tool_calls: list[AnsweredCall] | None = None
 
 
 class ChatChoice(Shape):
@@ -92,9 +104,24 @@ class ChatCompletion(Answer):
     headway: HeadwayInfo
 
 
+class FunctionDelta(Shape):
+    name: str | None = None
+    arguments: str
+
+
+class ToolCallDelta(Shape):
+    index: int
+    id: str | None = None
+    type: Literal["function"] | None = None
+    function: FunctionDelta
+
+
 class ChatDelta(Shape):
+    """id, type and name of a tool call come once, with its first delta."""
+
     role: Literal["assistant"] | None = None
     content: str | None = None
+    tool_calls: list[ToolCallDelta] | None = None
 
 
 class ChatChunkChoice(Shape):
