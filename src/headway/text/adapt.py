@@ -10,6 +10,8 @@ written out in plain text, in the form that most small models were trained on (H
   `<tool_response>` (results that follow each other share one turn);
 - a late system message: it joins the first one, after an empty line; if the template takes no system message at all, that
   one opens the first user turn.
+
+What the model then writes is read by `toolcalls.py`, in the format of its template's calls, or in the one written out here.
 """
 
 from __future__ import annotations
