@@ -151,11 +151,26 @@ def join(chunks: list[Json]) -> Json:
         roles = [chunk["choices"][0]["delta"].get("role") for chunk in with_choices]
         assert roles[0] == "assistant" and set(roles[1:]) <= {None}, roles
         choice["message"] = {"role": "assistant", "content": text, "refusal": None}
+        if calls := _join_calls(with_choices):
+            choice["message"] |= {"content": text or None, "tool_calls": calls}
     else:
         choice["text"] = text
     usages = [chunk["usage"] for chunk in chunks if chunk.get("usage")]
     same = {key: last[key] for key in ("id", "model", "service_tier", "time_info", "headway")}
     return {**same, "choices": [choice], "usage": usages[-1] if usages else None}
+
+
+def _join_calls(chunks: list[Json]) -> list[Json]:
+    """Checks that id and name come once, with a call's first delta, and that every delta has its index."""
+    calls: list[Json] = []
+    for delta in (each for chunk in chunks for each in chunk["choices"][0]["delta"].get("tool_calls", ())):
+        if "id" in delta:
+            assert delta["index"] == len(calls) and delta["function"]["name"], delta
+            calls.append({key: delta[key] for key in ("id", "type", "function")})
+        else:
+            assert delta["index"] == len(calls) - 1 and set(delta["function"]) == {"arguments"}, delta
+            calls[-1]["function"]["arguments"] += delta["function"]["arguments"]
+    return calls
 
 
 def _join_logprobs(pieces: list[Json]) -> Json | None:

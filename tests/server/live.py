@@ -1,5 +1,5 @@
 """The scripted server as a process of its own, for what needs sockets and signals. Its arguments are a Script and
-ServerSettings as JSON, and the number of seats."""
+ServerSettings as JSON, and the numbers of seats: of all, and of fast ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ TESTS = Path(__file__).parents[1]
 
 
 @contextmanager
-def live(script: Mapping[str, Any], seats: int = 1000, **settings: Any) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+def live(
+    script: Mapping[str, Any], seats: int = 1000, fast_seats: int = 1000, **settings: Any
+) -> Iterator[tuple[subprocess.Popen[str], Client]]:
     """A running scripted server, which refuses with a 429 what finds no seat, and its client."""
-    command = [sys.executable, "-m", "server.live", json.dumps(script), json.dumps(settings), str(seats)]
+    command = [sys.executable, "-m", "server.live", json.dumps(script), json.dumps(settings), str(seats), str(fast_seats)]
     process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -32,14 +34,21 @@ def live(script: Mapping[str, Any], seats: int = 1000, **settings: Any) -> Itera
 def main() -> None:
     from headway.config import ServerSettings
     from headway.errors import RequestError
+    from headway.modes import ModeName
+    from headway.runtime.api import GenerateRequest
     from headway.server.lifecycle import bind, run_server
     from server.scripted import Script, World
 
     settings = ServerSettings(**{"port": 0, **json.loads(sys.argv[2])})
     world = World(Script(**json.loads(sys.argv[1])), settings=settings, context=100_000)
-    generator, seats = world.generator, int(sys.argv[3])
+    generator, seats, fast_seats = world.generator, int(sys.argv[3]), int(sys.argv[4])
     full = RequestError(429, "all seats are taken", retry_after=0.2)
-    generator.refuse = lambda request: full if len(generator.running) >= seats else None
+
+    def refuse(request: GenerateRequest) -> RequestError | None:
+        most = min(seats, fast_seats) if request.mode is ModeName.FAST else seats
+        return full if len(generator.running) >= most else None
+
+    generator.refuse = refuse
     run_server(world.app, bind(settings.host, 0), lambda url: print(url, flush=True))
     print("ended", flush=True)
 

@@ -16,12 +16,15 @@ from headway.runtime.served import ServedModel
 from headway.runtime.stream import Stream
 from headway.server.app import create_app
 from headway.server.metrics import Metrics
+from headway.text.parts import PlainReader, Reader
 from headway.text.stream import TextStream
+from headway.text.toolcalls import ToolReader
 
 MODES = Modes(
     standard=Mode(ModeName.STANDARD, pace=20.0, max_rows=8, max_waiting=8, ttft_target=5.0),
     fast=Mode(ModeName.FAST, pace=50.0, max_rows=2, max_waiting=2, ttft_target=1.0),
 )
+CACHED = 2
 TIMING = Timing(queue=0.25, prompt=0.5, completion=1.0, total=1.75)
 
 
@@ -46,6 +49,9 @@ class PlainTemplate:
             raise RequestError(400, "lists are for the real template", param="messages")
         turns = "".join(f"<{message['role']}>{message.get('content') or ''}" for message in messages)
         return turns + "".join(tool["function"]["name"] for tool in tools or ())
+
+    def reader(self, tools: Sequence[dict[str, Any]] | None, *, parallel: bool = True) -> Reader:
+        return ToolReader("hermes", [tool["function"]["name"] for tool in tools], parallel=parallel) if tools else PlainReader()
 
 
 @dataclass
@@ -99,7 +105,7 @@ class ScriptedGenerator:
             logprobs = () if request.sampling.logprobs is None else (_logprob(token, request.sampling.logprobs),)
             last = number == len(tokens) and not script.hang
             if text.stopped is None and not last:
-                stream.push(Delta(shown, 1, logprobs))
+                stream.push(Delta(shown, 1, logprobs, cached_tokens=CACHED))
                 continue
             reason = (
                 "stop" if text.stopped is not None else script.end or ("length" if number == request.max_tokens else "stop")
@@ -107,7 +113,17 @@ class ScriptedGenerator:
             shown += text.flush()
             self.running.pop(request.id, None)
             stream.push(
-                Delta(shown, 1, logprobs, reason, text.stopped, script.error, usage(request, number), TIMING)  # type: ignore[arg-type]
+                Delta(
+                    shown,
+                    1,
+                    logprobs,
+                    reason,
+                    text.stopped,
+                    script.error,
+                    usage(request, number),
+                    TIMING,
+                    CACHED,  # type: ignore[arg-type]
+                )
             )
             return
         await asyncio.Event().wait()
@@ -115,7 +131,7 @@ class ScriptedGenerator:
 
 def usage(request: GenerateRequest, completion_tokens: int) -> Usage:
     pace = request.pace or MODES[request.mode].pace
-    return Usage(len(request.prompt), completion_tokens, 2, engine_seconds=0.125, attainment=0.5, pace=pace)
+    return Usage(len(request.prompt), completion_tokens, CACHED, engine_seconds=0.125, attainment=0.5, pace=pace)
 
 
 def _logprob(token: int, top: int) -> TokenLogprob:

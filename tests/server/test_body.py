@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 from headway.errors import RequestError
 from headway.server.body import parse, show
-from headway.server.errors import error_bytes
-from headway.server.schemas import ChatRequest
+from headway.server.openai.errors import error_body
+from headway.server.openai.schemas import ChatRequest
 
 from .scripted import Script, World
 
@@ -109,7 +109,7 @@ def test_no_value_of_a_field_makes_it_fail(value: Any) -> None:
             parse(ChatRequest, json.dumps({**GOOD, name: value}).encode("utf-8", "surrogatepass"))
         except RequestError as error:
             assert error.status == 400
-            json.loads(error_bytes(error).decode("utf-8"))
+            json.dumps(error_body(error), ensure_ascii=False).encode("utf-8")
 
 
 BAD_FIELDS = [
@@ -190,5 +190,5 @@ def test_values_are_shown_short_and_in_ascii() -> None:
 
 
 def test_an_error_body_is_utf8_whatever_it_quotes() -> None:
-    body = error_bytes(RequestError(400, "bad \ud83d", param="\udc00"))
+    body = json.dumps(error_body(RequestError(400, "bad \ud83d", param="\udc00")), ensure_ascii=False).encode()
     assert json.loads(body.decode("utf-8"))["error"]["message"] == "bad ?"

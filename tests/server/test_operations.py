@@ -12,7 +12,7 @@ from headway.config import ServerSettings
 from headway.modes import ModeName
 from headway.runtime.api import Timing, Usage
 from headway.server.metrics import Metrics
-from headway.server.responses import ErrorBody, ModelCard, ModelList
+from headway.server.openai.shapes import ErrorBody, ModelCard, ModelList
 
 from .scripted import MODES, World
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headway.errors import ModelError, RequestError
+from headway.text.parts import CallArguments, CallStart, Text
 from headway.text.template import ChatTemplate
 
 # The shape of SmolLM2's: one line, any role, knows nothing of tools, a default system message.
@@ -172,3 +173,28 @@ def test_the_surroundings_are_hugging_faces(source: str, prompt: str) -> None:
 
 def test_the_date_can_be_asked_for() -> None:
     assert len(ChatTemplate("{{ strftime_now('%Y-%m-%d') }}").render([user()])) == 10
+
+
+LLAMA = (
+    "{% if tools %}{% for t in tools %}{{ t | tojson }}{% endfor %}{% endif %}{% for m in messages %}<{{ m.role }}>"
+    "{% for c in m.tool_calls %}"
+    "{{ '{\"name\": \"' + c.function.name + '\", \"parameters\": ' }}{{ c.function.arguments | tojson }}{{ '}' }}"
+    "{% endfor %}{{ m.content }}{% endfor %}"
+)
+MISTRAL = LLAMA.replace("{{ '{", "[TOOL_CALLS][{{ '{").replace("parameters", "arguments").replace("{{ '}' }}", "{{ '}]' }}")
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        (SIMPLE, '<tool_call>{"name": "get_secret", "arguments": {}}</tool_call>'),
+        (SILENT, '<tool_call>{"name": "get_secret", "arguments": {}}</tool_call>'),
+        (WITH_TOOLS, '<tool_call>{"name": "get_secret", "arguments": {}}</tool_call>'),
+        (LLAMA, '{"name": "get_secret", "parameters": {}}'),
+        (MISTRAL, '[TOOL_CALLS][{"name": "get_secret", "arguments": {}}]'),
+    ],
+)
+def test_calls_are_read_in_the_format_that_the_template_writes(source: str, output: str) -> None:
+    template = ChatTemplate(source)
+    assert template.reader([TOOL]).push(output) == [CallStart("get_secret"), CallArguments("{}")]
+    assert template.reader(None).push(output) == [Text(output)]

@@ -45,6 +45,14 @@ def test_only_text_tokens_have_text() -> None:
     assert vocabulary.max_token_bytes == len(b"<tool_call>")
 
 
+def test_marks_of_tool_calls_are_shown() -> None:
+    names = ids(b"<s>", b"</s>", b"[TOOL_CALLS]", b"<|python_tag|>", b"[IMG]")
+    shown = [b"", b"", b"[TOOL_CALLS]", b"<|python_tag|>", b""]
+    assert from_gguf(info([3, 3, 3, 3, 3]), names).token_bytes == shown
+    vocabulary = from_tokenizer(names, frozenset({1}), 0, False, lambda tokens: [""] * len(tokens))
+    assert vocabulary.token_bytes == shown
+
+
 def test_sentencepiece_tokens_are_bytes_and_spaces() -> None:
     names = ids(b"<s>", b"</s>", "▁hi".encode(), b"<0xF0>", b"<0x0a>")
     vocabulary = from_gguf(info([3, 3, 1, 6, 6], model="llama", bos=0, adds_bos=True), names)

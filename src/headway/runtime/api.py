@@ -81,6 +81,7 @@ class Usage:
 class Delta:
     """A piece of output. `text` never splits a character and never contains a stop string or what may still become one.
     `num_tokens` counts the tokens sampled since the last delta (their text may still be held back).
+    `cached_tokens` is that of Usage, known from the first delta on.
     The last delta of a request has `finish_reason`, `usage` and `timing` set; no delta follows it."""
 
     text: str
@@ -91,3 +92,4 @@ class Delta:
     error: str | None = None
     usage: Usage | None = None
     timing: Timing | None = None
+    cached_tokens: int = 0

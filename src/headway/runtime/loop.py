@@ -313,7 +313,7 @@ class EngineLoop:
         if ended is not None:
             why: FinishReason = "stop" if ended == "stop" else "length"
             return self._last(live, text + live.text.flush(), why, num_tokens=num_taken, logprobs=logprobs)
-        return Delta(text, num_taken, logprobs)
+        return Delta(text, num_taken, logprobs, cached_tokens=live.request.num_cached)
 
     def _drop(self, live: Live) -> None:
         """Take a request whose output is complete out of the scheduler; if a step with it is running, when that has ended."""
@@ -341,7 +341,7 @@ class EngineLoop:
         if self._request_log:
             self._request_log.ended(live.request, why, usage, timing)
         stop_string = live.text.stopped if why == "stop" else None
-        return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing)
+        return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing, usage.cached_tokens)
 
     def _send(self, deltas: Sequence[tuple[Live, Delta]]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Stream, Delta]]] = {}

@@ -1,56 +1,86 @@
 """The HTTP answer to a generation: a stream of server-sent events, or one JSON body.
 
-A stream ends with a chunk that carries a finish_reason (one per choice) and `data: [DONE]`. If something goes wrong after the
-status line, it ends with `data: {"error": {...}}` and `data: [DONE]` instead. Nothing is sent before the first token exists,
-so a failure up to then is a plain error response, and the first byte says when the first token came.
+Nothing is sent before the first token exists (a long wait excepted, where the dialect has an event for it), so a failure up to
+then is a plain error response, and the first byte says when the first token came. After that it is the dialect's last event.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headway.errors import RequestError
-from headway.runtime.api import Delta, TokenLogprob
-from headway.server.dialect import DONE, Dialect, Output
-from headway.server.errors import error_bytes, error_response
+from headway.runtime.api import Delta
+from headway.server.errors import error_response
 from headway.server.generation import Ended, Generation
-from headway.server.tally import Tally
+from headway.server.modes import Speed
+from headway.server.render import Json, Renderer
+from headway.server.sse import DONE, frame
 
 log = logging.getLogger("headway.server")
 SHUTTING_DOWN = "The server is shutting down and ended this request; send it again."
-EVENT_HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),  # tells nginx to pass each event on at once
-]
+SILENCE_SECONDS = 15.0
+"""After so long without an event a stream shows that it is alive."""
+EVENT_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",  # tells nginx to pass each event on at once
+}
+
+
+async def play(generation: Generation, renderer: Renderer) -> AsyncGenerator[list[Json], None]:
+    """The events of a started generation, delta by delta. Raises RequestError where the engine fails or is stopped."""
+    async for choice, delta in generation.deltas():
+        _raise_failure(delta)
+        yield renderer.feed(choice, delta)
+    yield renderer.end()
+
+
+class Culture(Protocol):
+    """How a dialect refuses, and what it says of its limits."""
+
+    def refusal(self, error: RequestError, asked: Speed) -> RequestError:
+        """What becomes of a refusal of the generator at this speed."""
+
+    def headers(self, speed: Speed, refused: RequestError | None = None) -> dict[str, str]:
+        """Limit headers of an answer at `speed`, or of its refusal."""
 
 
 class Answer(Response):
     """Runs the generation when the server calls it, so that there is no moment at which a running one has no owner.
 
-    speak: makes the dialect once the speed that is served is known."""
+    speak: makes the renderer once the speed that is served is known."""
 
-    def __init__(
-        self, generation: Generation, speak: Callable[[Generation], Dialect], *, choices_per_prompt: int, stream: bool
-    ) -> None:
+    def __init__(self, generation: Generation, speak: Callable[[Speed], Renderer], culture: Culture, *, stream: bool) -> None:
         self.status_code = 200
         self.background = None
         self._generation = generation
         self._speak = speak
-        self._choices_per_prompt = choices_per_prompt
+        self._culture = culture
         self._streams = stream
         self._started = False
+        self._sent_at = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._generation.start()
-        dialect = self._speak(self._generation)
-        tally = Tally(self._generation.speed.mode, self._choices_per_prompt)
-        work = self._stream(dialect, tally, send) if self._streams else self._collect(dialect, tally, scope, receive, send)
+        asked = self._generation.speed
+        try:
+            self._generation.start()
+        except RequestError as exc:
+            if exc.status != 429:
+                raise
+            headers = self._culture.headers(asked, exc)
+            await error_response(self._culture.refusal(exc, asked), scope, headers)(scope, receive, send)
+            return
+        renderer = self._speak(self._generation.speed)
+        work = self._stream(renderer, send) if self._streams else self._collect(renderer, scope, receive, send)
         try:
             ended = await self._generation.attend(receive, work)
             failure = RequestError(503, SHUTTING_DOWN, retry_after=1.0) if ended is Ended.ABORTED else None
@@ -64,56 +94,49 @@ class Answer(Response):
         if failure is None:
             return
         if not self._started:
-            await error_response(failure)(scope, receive, send)
+            raise failure
+        await self._end(renderer, renderer.failure(failure), send)
+
+    async def _stream(self, renderer: Renderer, send: Send) -> None:
+        pulse = asyncio.create_task(self._keep_alive(renderer, send))
+        try:
+            async with contextlib.aclosing(play(self._generation, renderer)) as played:
+                async for events in played:
+                    await self._send(events, send)
+        finally:
+            pulse.cancel()
+        await self._end(renderer, [], send)
+
+    async def _keep_alive(self, renderer: Renderer, send: Send) -> None:
+        while True:
+            await asyncio.sleep(self._sent_at + SILENCE_SECONDS - time.monotonic())
+            if time.monotonic() >= self._sent_at + SILENCE_SECONDS:
+                self._sent_at = time.monotonic()
+                await self._send(renderer.silence(), send)
+
+    async def _send(self, events: list[Json], send: Send) -> None:
+        if not events:
             return
-        terminal = b"data: " + error_bytes(failure) + b"\n\n" + DONE
-        await send({"type": "http.response.body", "body": terminal, "more_body": False})
-
-    async def _stream(self, dialect: Dialect, tally: Tally, send: Send) -> None:
-        held: dict[int, list[TokenLogprob]] = {}
-        async for choice, delta in self._generation.deltas():
-            _raise_failure(delta)
-            chunk = b""
-            if choice not in held:
-                held[choice] = []
-                chunk = dialect.begin(choice)
-            if delta.logprobs:
-                held[choice] += delta.logprobs
-            finished = delta.finish_reason is not None
-            if delta.text or (finished and held[choice]):
-                chunk += dialect.piece(choice, delta.text, held[choice])
-                held[choice] = []
-            if finished:
-                _add(tally, choice, delta)
-                chunk += dialect.finish(choice, delta)
-            if chunk:
-                await self._send(send, chunk)
-        await send({"type": "http.response.body", "body": dialect.usage(tally) + DONE, "more_body": False})
-
-    async def _send(self, send: Send, chunk: bytes) -> None:
+        self._sent_at = time.monotonic()
         if not self._started:
-            await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
+            headers = EVENT_HEADERS | self._culture.headers(self._generation.speed)
+            raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
             self._started = True
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.start", "status": 200, "headers": raw})
+        await send({"type": "http.response.body", "body": frame(events), "more_body": True})
 
-    async def _collect(self, dialect: Dialect, tally: Tally, scope: Scope, receive: Receive, send: Send) -> None:
-        outputs: dict[int, Output] = {}
-        async for choice, delta in self._generation.deltas():
-            _raise_failure(delta)
-            output = outputs.setdefault(choice, Output())
-            output.text.append(delta.text)
-            output.logprobs += delta.logprobs
-            if delta.finish_reason is not None:
-                output.finish_reason = delta.finish_reason
-                _add(tally, choice, delta)
-        body = json.dumps(dialect.whole([outputs[choice] for choice in sorted(outputs)], tally)).encode()
+    async def _end(self, renderer: Renderer, events: list[Json], send: Send) -> None:
+        body = frame(events) + (DONE if renderer.ends_with_done else b"")
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _collect(self, renderer: Renderer, scope: Scope, receive: Receive, send: Send) -> None:
+        async with contextlib.aclosing(play(self._generation, renderer)) as played:
+            async for _ in played:
+                pass
+        body = json.dumps(renderer.whole()).encode()
         self._started = True
-        await Response(body, media_type="application/json")(scope, receive, send)
-
-
-def _add(tally: Tally, choice: int, delta: Delta) -> None:
-    assert delta.usage is not None and delta.timing is not None, "a last delta carries usage and timing"
-    tally.add(choice, delta.usage, delta.timing)
+        headers = self._culture.headers(self._generation.speed)
+        await Response(body, headers=headers, media_type="application/json")(scope, receive, send)
 
 
 def _raise_failure(delta: Delta) -> None:

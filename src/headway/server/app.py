@@ -12,21 +12,30 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from headway import __version__
 from headway.config import ServerSettings
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
+from headway.server.anthropic.cards import anthropic_card
+from headway.server.anthropic.endpoints import AnthropicEndpoints
+from headway.server.anthropic.schemas import CountTokensRequest, MessagesRequest
+from headway.server.anthropic.shapes import ERRORS as MESSAGES_ERRORS
+from headway.server.anthropic.shapes import MessageAnswer, TokenCount
 from headway.server.drain import Drain
-from headway.server.endpoints import Endpoints
-from headway.server.errors import on_http_exception, on_request_error
+from headway.server.endpoint import Desk
+from headway.server.errors import on_http_exception, on_request_error, speaks_anthropic
 from headway.server.gate import Gate
 from headway.server.metrics import Metrics
-from headway.server.modes import FAST_SUFFIX, FAST_WORDS, STANDARD_WORDS, is_alias
+from headway.server.modes import FAST_SUFFIX, is_alias
+from headway.server.openai.cards import openai_card
+from headway.server.openai.endpoints import OpenAIEndpoints
+from headway.server.openai.schemas import ChatRequest, CompletionRequest
+from headway.server.openai.shapes import ERRORS, ChatCompletion, Completion, ModelCard, ModelList
 from headway.server.record import Recorder
-from headway.server.responses import ERRORS, ChatCompletion, Completion, Health, ModelCard, ModelList
-from headway.server.schemas import ChatRequest, CompletionRequest
+from headway.server.shapes import Health
 
 
 def create_app(
@@ -50,8 +59,7 @@ def create_app(
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
-    endpoints = Endpoints(served, metrics, drain, max_body_bytes=max_body_bytes, downgrade=downgrade, recorder=recorder)
-    _add_generation(app, endpoints)
+    _add_generation(app, Desk(served, metrics, drain, max_body_bytes, downgrade, recorder))
     _add_models(app, served)
     _add_operations(app, served, metrics, drain)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
@@ -59,57 +67,48 @@ def create_app(
 
 
 def _allow_browsers(app: FastAPI, origins: tuple[str, ...]) -> None:
-    exposed = ["x-request-id", "retry-after", "retry-after-ms"]
+    exposed = ["x-request-id", "request-id", "retry-after", "retry-after-ms"]
     app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=exposed)
 
 
-def _add_generation(app: FastAPI, endpoints: Endpoints) -> None:
-    routes: list[tuple[str, Callable[..., Any], type[BaseModel], type[BaseModel]]] = [
-        ("/v1/chat/completions", endpoints.chat, ChatRequest, ChatCompletion),
-        ("/v1/completions", endpoints.completions, CompletionRequest, Completion),
+def _add_generation(app: FastAPI, desk: Desk) -> None:
+    openai, anthropic = OpenAIEndpoints(desk), AnthropicEndpoints(desk)
+    chunks, events = "One object, or its chunks as events.", "One object, or its events."
+    routes: list[tuple[str, Callable[..., Any], type[BaseModel], type[BaseModel], str, dict[int | str, dict[str, Any]]]] = [
+        ("/v1/chat/completions", openai.chat, ChatRequest, ChatCompletion, chunks, ERRORS),
+        ("/v1/completions", openai.completions, CompletionRequest, Completion, chunks, ERRORS),
+        ("/v1/messages", anthropic.messages, MessagesRequest, MessageAnswer, events, MESSAGES_ERRORS),
+        ("/v1/messages/count_tokens", anthropic.count_tokens, CountTokensRequest, TokenCount, "The count.", MESSAGES_ERRORS),
     ]
-    for path, endpoint, asked, answered in routes:
+    for path, endpoint, asked, answered, description, errors in routes:
         schema = {"$ref": f"#/components/schemas/{asked.__name__}"}
         app.add_api_route(
             path,
             endpoint,
             methods=["POST"],
-            responses={
-                200: {"model": answered, "description": "One object, or its chunks as events."},
-                **ERRORS,
-            },
+            responses={200: {"model": answered, "description": description}, **errors},
             openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}},
         )
 
 
 def _add_models(app: FastAPI, served: ServedModel) -> None:
-    cards = {model_id: _card(served, model_id) for model_id in (served.id, served.id + FAST_SUFFIX)}
+    """In OpenAI's shape, or in Anthropic's for its clients."""
 
-    async def models() -> Response:
-        return JSONResponse({"object": "list", "data": list(cards.values())})
+    def cards(request: Request) -> list[dict[str, Any]]:
+        card = anthropic_card if speaks_anthropic(request.scope) else openai_card
+        return [card(served, served.id), card(served, served.id + FAST_SUFFIX)]
 
-    async def model(model_id: str) -> Response:
-        is_alias(served.id, model_id)
-        return JSONResponse(cards[model_id])
+    async def models(request: Request) -> Response:
+        data = cards(request)
+        if speaks_anthropic(request.scope):
+            return JSONResponse({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
+        return JSONResponse({"object": "list", "data": data})
+
+    async def model(request: Request, model_id: str) -> Response:
+        return JSONResponse(cards(request)[is_alias(served.id, model_id)])
 
     _add_read(app, "/v1/models", models, {200: {"model": ModelList}})
     _add_read(app, "/v1/models/{model_id:path}", model, {200: {"model": ModelCard}, 404: ERRORS[404]})
-
-
-def _card(served: ServedModel, model_id: str) -> dict[str, Any]:
-    return {
-        "id": model_id,
-        "object": "model",
-        "created": served.created,
-        "owned_by": "headway",
-        "max_model_len": served.info.context_length,
-        "service_tiers": [*STANDARD_WORDS, *FAST_WORDS],
-        "pace": {str(mode.name): mode.pace for mode in served.modes},
-        "promises": {
-            "standard": {"most": served.modes.standard.max_rows},
-            "fast": {"most": served.modes.fast.max_rows, "beside_full_standard": served.fast_beside_full},
-        },
-    }
 
 
 def _add_operations(app: FastAPI, served: ServedModel, metrics: Metrics, drain: Drain) -> None:
@@ -140,7 +139,8 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document; the request models come in by hand because the endpoints read raw bytes."""
     if not app.openapi_schema:
         document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        asked = [(ChatRequest, "validation"), (CompletionRequest, "validation")]
+        bodies = (ChatRequest, CompletionRequest, MessagesRequest, CountTokensRequest)
+        asked = [(body, "validation") for body in bodies]
         _, schemas = models_json_schema(asked, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
         document["components"]["schemas"].update(schemas["$defs"])
         app.openapi_schema = document

@@ -6,7 +6,7 @@ import json
 from types import UnionType
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, from_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,6 +15,13 @@ from headway.errors import RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
 BOM = b"\xef\xbb\xbf"
+
+
+class Body(BaseModel):
+    """What the schemas of all dialects have in common: strict types; unknown fields are ignored, because new clients send new
+    ones. A field's description, up to the first semicolon, completes the sentence "'field' must be ..." in error messages."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
@@ -96,3 +103,8 @@ def show(value: Any, width: int = 60) -> str:
     except (TypeError, ValueError):  # an integer of thousands of digits
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= width else f"{text[:width]}..."
+
+
+def printable(text: str) -> str:
+    """Lone surrogates, which a request can smuggle into a message, are replaced: UTF-8 has none."""
+    return text.encode("utf-8", "replace").decode()

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.errors import RequestError
 from headway.server.drain import Drain
-from headway.server.errors import error_response
+from headway.server.errors import REQUEST_ID, error_response, speaks_anthropic
 
 log = logging.getLogger("headway.server")
 ALWAYS_OPEN = frozenset({"/health", "/metrics"})
@@ -26,19 +26,20 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = f"req_{uuid.uuid4().hex}"
+        scope[REQUEST_ID] = request_id = f"req_{uuid.uuid4().hex}"
+        names = [b"x-request-id", *([b"request-id"] if speaks_anthropic(scope) else [])]
         started = False
 
         async def tagged(message: Message) -> None:
             nonlocal started
             if not started:
                 started = True
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message["headers"] = [*message.get("headers", ()), *((name, request_id.encode()) for name in names)]
             await send(message)
 
         if self.drain.draining and scope["path"] not in ALWAYS_OPEN:
             refusal = RequestError(503, "The server is shutting down; send this request again.", retry_after=1.0)
-            await error_response(refusal, {"connection": "close"})(scope, receive, tagged)
+            await error_response(refusal, scope, {"connection": "close"})(scope, receive, tagged)
             return
         try:
             with self.drain.request():
@@ -49,4 +50,4 @@ class Gate:
                 exc = RequestError(500, f"Internal error; the server's log has it under {request_id}.")
             if started:
                 raise
-            await error_response(exc)(scope, receive, tagged)
+            await error_response(exc, scope)(scope, receive, tagged)

@@ -1,13 +1,15 @@
-"""The OpenAI dialect's words for speed (a model id, `service_tier`, a header) become a mode and a pace.
+"""The dialects' words for speed (a model id, `service_tier` or `speed`, a header) become a mode and a pace.
 
 Rules, first match counts:
-- the alias `MODEL-fast` asks for fast, whatever `service_tier` says: it is the more deliberate of the two, since many
-  clients always send `service_tier: "auto"`;
-- `service_tier` priority and fast ask for fast; auto, default, flex and scale ask for standard;
+- the alias `MODEL-fast` asks for fast, whatever `service_tier` or `speed` says: it is the more deliberate of the two, since
+  many clients always send `service_tier: "auto"`;
+- OpenAI: `service_tier` priority and fast ask for fast; auto, default, flex and scale ask for standard;
+- Anthropic: `speed` fast asks for fast, standard for standard; the beta header says nothing, nor does `service_tier`;
 - the header `x-slo-tpot-ms` sets the pace; a request that didn't ask for fast becomes fast if that pace is above standard's;
 - the header `x-slo-ttft-ms` asks for a promise of the first token, in either mode: kept, or the request is refused.
 
-The answer's `service_tier` is the word that was asked for fast (priority if none was), and "default" for standard.
+In OpenAI's dialect the answer's `service_tier` is the word that was asked for fast (priority if none was), and "default" for
+standard; in Anthropic's `speed` is the mode.
 """
 
 from __future__ import annotations
@@ -52,14 +54,24 @@ def resolve_speed(
     """`model`, `tier`, `tpot_ms` and `ttft_ms` as the client sent them. Raises RequestError 404 for an unknown model, 400
     for an unknown tier or a pace that is not on offer."""
     alias = is_alias(model_id, model)
-    wants_fast = _reads_as_fast(tier) or alias
+    word = tier if tier is not None and tier in FAST_WORDS else "priority"
+    return _resolve(modes, _reads_as_fast(tier) or alias, word, tpot_ms, ttft_ms)
+
+
+def resolve_messages_speed(
+    model_id: str, modes: Modes, *, model: str, speed: str | None, tpot_ms: str | None, ttft_ms: str | None = None
+) -> Speed:
+    """The same for Anthropic's dialect. `speed`: "standard" or "fast", None means standard."""
+    return _resolve(modes, is_alias(model_id, model) or speed == ModeName.FAST, "priority", tpot_ms, ttft_ms)
+
+
+def _resolve(modes: Modes, wants_fast: bool, word: str, tpot_ms: str | None, ttft_ms: str | None) -> Speed:
     pace = _explicit_pace(tpot_ms, modes) if tpot_ms is not None else None
     ttft = _milliseconds(TTFT_HEADER, ttft_ms) / 1000 if ttft_ms is not None else None
     if pace is not None and pace > modes.standard.pace:
         wants_fast = True
     if not wants_fast:
         return Speed(ModeName.STANDARD, pace, "default", ttft)
-    word = tier if tier is not None and tier in FAST_WORDS else "priority"
     return Speed(ModeName.FAST, pace, word, ttft)
 
 

@@ -6,6 +6,7 @@ import asyncio
 
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
+from headway.text.template import ChatTemplate
 
 THREAD_ABOVE = 20_000
 """Characters of text from which tokenizing moves to a thread: below, the hop costs more than it saves."""
@@ -26,32 +27,57 @@ async def encode_start(served: ServedModel, text: str) -> list[int]:
 
 
 async def encode(served: ServedModel, text: str, param: str) -> list[int]:
-    """Ids of `text`; empty text gives the token that starts a document. Raises RequestError 400 context_length_exceeded,
-    without tokenizing where the text can't fit even if each token stood for as many bytes as the longest one does."""
+    """Ids of `text`, as `tokenize` gives them, that leave room for output; found not to without tokenizing where the text can't
+    fit even if each token stood for as many bytes as the longest one does."""
     context = served.info.context_length
     if len(text) > THREAD_ABOVE:
         least = -(-len(text.encode()) // max(served.tokenizer.max_token_bytes, 1))
         if least >= context:
-            raise too_long(context, f"at least {least}", param)
-        ids = await asyncio.to_thread(served.tokenizer.encode, text)
-    else:
-        ids = served.tokenizer.encode(text)
-    ids = ids or [served.tokenizer.start_of_document]
+            raise PromptTooLong(context, least, param, at_least=True)
+    ids = await tokenize(served, text, param)
     check_room(served, ids, param)
     return ids
+
+
+async def tokenize(served: ServedModel, text: str, param: str) -> list[int]:
+    """Ids of `text`; empty text gives the token that starts a document. Raises PromptTooLong if it is too much for the
+    tokenizer."""
+    try:
+        if len(text) > THREAD_ABOVE:
+            ids = await asyncio.to_thread(served.tokenizer.encode, text)
+        else:
+            ids = served.tokenizer.encode(text)
+    except RequestError as error:
+        if error.code != "context_length_exceeded":
+            raise
+        context = served.info.context_length
+        raise PromptTooLong(context, context, param, at_least=True) from None
+    return ids or [served.tokenizer.start_of_document]
 
 
 def check_room(served: ServedModel, ids: list[int], param: str) -> int:
     """Tokens left for the output, at least 1."""
     context = served.info.context_length
     if len(ids) >= context:
-        raise too_long(context, str(len(ids)), param)
+        raise PromptTooLong(context, len(ids), param)
     return context - len(ids)
 
 
-def too_long(context: int, tokens: str, param: str) -> RequestError:
-    message = (
-        f"This model's maximum context length is {context} tokens, prompt and output together, "
-        f"but '{param}' comes to {tokens} tokens. Shorten it."
-    )
-    return RequestError(400, message, code="context_length_exceeded", param=param)
+class PromptTooLong(RequestError):
+    """tokens: what the prompt comes to (at least: it wasn't tokenized). most: what a prompt may have."""
+
+    def __init__(self, context: int, tokens: int, param: str, *, at_least: bool = False) -> None:
+        message = (
+            f"This model's maximum context length is {context} tokens, prompt and output together, "
+            f"but '{param}' comes to {'at least ' if at_least else ''}{tokens} tokens. Shorten it."
+        )
+        super().__init__(400, message, code="context_length_exceeded", param=param)
+        self.tokens = tokens
+        self.most = context - 1
+
+
+def template_of(served: ServedModel) -> ChatTemplate:
+    """Raises RequestError 400 if the model has none."""
+    if served.template is None:
+        raise RequestError(400, f"{served.id} has no chat template; use /v1/completions, or serve it with --chat-template.")
+    return served.template

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from headway.errors import RequestError
-from headway.server.errors import error_bytes, error_response
+from headway.server.openai.errors import error_body
 
 MAX_HEAD_BYTES = 65_536
 """Request line and headers together."""
@@ -48,7 +51,7 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, error: RequestError, status_line: bytes) -> None:
         """Ends the connection; where one request ends and the next begins is no longer known."""
-        body = error_bytes(error)
+        body = json.dumps(error_body(error)).encode()
         head = [
             status_line,
             b"content-type: application/json",
@@ -60,4 +63,4 @@ class Protocol(HttpToolsProtocol):
 
 
 async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
-    await error_response(TOO_LARGE, {"connection": "close"})(scope, receive, send)
+    await JSONResponse(error_body(TOO_LARGE), TOO_LARGE.status, {"connection": "close"})(scope, receive, send)

@@ -10,17 +10,21 @@ written out in plain text, in the form that most small models were trained on (H
   `<tool_response>` (results that follow each other share one turn);
 - a late system message: it joins the first one, after an empty line; if the template takes no system message at all, that
   one opens the first user turn.
+
+What the model then writes is read by `toolcalls.py`, in the format of its template's calls, or in the one written out here.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from headway.errors import RequestError
 from headway.text.messages import Message
+from headway.text.toolcalls import FORMATS, FormatName
 
 Tool = dict[str, Any]
 Expand = Callable[[Sequence[Message], Sequence[Tool] | None], str]
@@ -37,12 +41,13 @@ _TOOL: Tool = {
 @dataclass(frozen=True, slots=True)
 class Abilities:
     """What the template itself puts into the prompt. calls: with `arguments` as an object, as JSON text, or not at all.
-    system: where it takes system messages."""
+    system: where it takes system messages. format: how the model will write calls: as its template does, or as it is told."""
 
     tools: bool
     calls: Literal["object", "text", "none"]
     results: bool
     system: Literal["anywhere", "first", "nowhere"]
+    format: FormatName
 
 
 def probe(expand: Expand) -> Abilities:
@@ -65,12 +70,21 @@ def probe(expand: Expand) -> Abilities:
     elif says([_SYSTEM, _USER]):
         system = "first"
     call = _probe_call({} if calls == "object" else "{}", name="b") if calls != "none" else _assistant("b")
+    tools = says([_USER], [_TOOL])
     return Abilities(
-        tools=says([_USER], [_TOOL]),
+        tools=tools,
         calls=calls,
         results=says([_USER, call, _result(_PROBE)]),
         system=system,
+        format=_format(expand([_USER, call, _result("")], None)) if tools and calls != "none" else "hermes",
     )
+
+
+def _format(with_call: str) -> FormatName:
+    if FORMATS["mistral"].opening in with_call:
+        return "mistral"
+    is_llama = FORMATS["llama3"].opening in with_call or re.search(r'"name"\s*:\s*"b"\s*,\s*"parameters"', with_call)
+    return "llama3" if is_llama else "hermes"
 
 
 def adapt(

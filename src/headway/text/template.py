@@ -15,6 +15,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from headway.errors import ModelError, RequestError
 from headway.text.adapt import adapt, probe
 from headway.text.messages import normalise
+from headway.text.parts import PlainReader, Reader
+from headway.text.toolcalls import ToolReader
 
 
 class ChatTemplate:
@@ -35,6 +37,13 @@ class ChatTemplate:
         """The prompt text, with the generation prompt at its end. Raises RequestError(400) with the template's own words when
         the template refuses the messages, and for messages that `normalise` refuses."""
         return self._expand(*adapt(normalise(messages), tools, self.abilities))
+
+    def reader(self, tools: Sequence[dict[str, Any]] | None, *, parallel: bool = True) -> Reader:
+        """What tells text from tool calls in one output. tools: as given to `render`; without any there are no calls. parallel:
+        whether there may be several."""
+        if not tools:
+            return PlainReader()
+        return ToolReader(self.abilities.format, {tool["function"]["name"] for tool in tools}, parallel=parallel)
 
     def _expand(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] | None) -> str:
         try:

@@ -16,12 +16,14 @@ _DOCUMENT_END = b"<|endoftext|>"
 _ENDS = frozenset(
     {_DOCUMENT_END, b"<|im_end|>", b"<|eot_id|>", b"<|eom_id|>", b"<|end_of_text|>", b"<end_of_turn>", b"<eos>", b"</s>"}
 )
+# Control tokens that say what follows them: a tool call can't be told from text without them.
+_MARKS = frozenset({b"<tool_call>", b"</tool_call>", b"<|python_tag|>", b"[TOOL_CALLS]", b"[ARGS]", b"[CALL_ID]"})
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """token_bytes[id]: what a token adds to the output, b"" for special ones. max_token_bytes: the most bytes of input that
-    become one token (special ones, written out, included).
+    """token_bytes[id]: what a token adds to the output, b"" for special ones, other than the marks of tool calls.
+    max_token_bytes: the most bytes of input that become one token (special ones, written out, included).
 
     eos_ids: what ends a generation, not empty. adds_bos: whether a prompt begins with bos_id. start_of_document: from where
     an empty prompt starts: bos if the model adds it, else `<|endoftext|>`, the token between documents, else bos, else eos.
@@ -44,7 +46,8 @@ def from_gguf(info: gguf_file.GgufInfo, ids: Mapping[bytes, int]) -> Vocabulary:
     if info.tokenizer_model == "llama":
         written = [_sentencepiece_bytes(text, kind) for text, kind in zip(written, info.token_types, strict=True)]
     shown = [
-        text if kind in (_NORMAL, _USER_DEFINED, _BYTE) else b"" for text, kind in zip(written, info.token_types, strict=True)
+        text if kind in (_NORMAL, _USER_DEFINED, _BYTE) or text in _MARKS else b""
+        for text, kind in zip(written, info.token_types, strict=True)
     ]
     return _vocabulary(written, shown, info.eos_ids, info.bos_id, info.adds_bos)
 
@@ -60,7 +63,8 @@ def from_tokenizer(
     vocab_size = max(ids.values(), default=-1) + 1
     written = _by_id(ids, vocab_size)
     suspects = [token for token, text in enumerate(written) if re.fullmatch(rb"<.+>|\[.+\]", text, re.DOTALL)]
-    special = {token for token, text in zip(suspects, shown_text(suspects), strict=True) if not text}
+    hidden = {token for token, text in zip(suspects, shown_text(suspects), strict=True) if not text}
+    special = {token for token in hidden if written[token] not in _MARKS}
     shown = [b"" if token in special else text for token, text in enumerate(written)]
     return _vocabulary(written, shown, eos_ids, bos_id, adds_bos)
 

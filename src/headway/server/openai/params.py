@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from headway.errors import RequestError
 from headway.sampling.params import SamplingParams
 from headway.server.body import show
-from headway.server.schemas import MAX_SEED, GenerationBody
+from headway.server.openai.schemas import MAX_SEED, GenerationBody
 
 
 def sampling_params(ask: GenerationBody, choice: int, vocab_size: int, logprobs: int | None) -> SamplingParams:

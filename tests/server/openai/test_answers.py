@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 from headway.config import ServerSettings
 from headway.errors import RequestError
 from headway.modes import ModeName
-from headway.server.responses import ChatChunk, ChatCompletion, Completion
-
-from .scripted import Script, World
+from headway.server.openai.shapes import ChatChunk, ChatCompletion, Completion
+from server.scripted import Script, World
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 Json = dict[str, Any]
@@ -254,6 +253,39 @@ def test_tools_reach_the_template() -> None:
     for choice in (None, "auto", "none"):
         assert ask(world, tools=tools, tool_choice=choice, parallel_tool_calls=True).status_code == 200
         assert bytes(world.generator.requests[-1].prompt) == b"<user>hinow"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tool_calls(stream: bool) -> None:
+    call = '<tool_call>{"name": "now", "arguments": {"a": 1}}</tool_call>'
+    world = World(Script(tokens=tuple(f"Look. {call}{call}".encode())), context=400)
+    tools = [{"type": "function", "function": {"name": "now"}}]
+
+    def answer(**fields: Any) -> Json:
+        response = ask(world, tools=tools, stream=stream, **fields)
+        return join(events(response))["choices"][0] if stream else response.json()["choices"][0]
+
+    choice = answer()
+    assert choice["message"]["content"] == "Look." and choice["finish_reason"] == "tool_calls"
+    calls = choice["message"]["tool_calls"]
+    assert [call["function"] for call in calls] == [{"name": "now", "arguments": '{"a": 1}'}] * 2
+    assert len({call["id"] for call in calls}) == 2 and calls[0]["id"].startswith("call_")
+    assert len(answer(parallel_tool_calls=False)["message"]["tool_calls"]) == 1
+    for length in (20, 40, 50):
+        cut = answer(max_tokens=length)
+        assert cut["finish_reason"] == "length"
+    assert "<tool_call>" in answer(tool_choice="none")["message"]["content"]
+
+
+def test_limit_headers() -> None:
+    world = World()
+    for stream in (False, True):
+        headers = ask(world, stream=stream).headers
+        assert headers["x-ratelimit-limit-requests"] == "16" and headers["x-ratelimit-limit-tokens"] == str(8 * 20 * 60)
+        assert headers["x-ratelimit-reset-requests"] == "0ms"
+    world.generator.refuse = lambda request: RequestError(429, "full", retry_after=2.5)
+    refused = ask(world)
+    assert (refused.headers["x-ratelimit-remaining-requests"], refused.headers["x-ratelimit-reset-requests"]) == ("0", "2.5s")
 
 
 @pytest.mark.parametrize("stream", [False, True])

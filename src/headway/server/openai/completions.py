@@ -9,18 +9,23 @@ from typing import Any
 
 from headway.errors import RequestError
 from headway.modes import ModeName
-from headway.runtime.api import Delta, GenerateRequest, TokenLogprob
+from headway.runtime.api import GenerateRequest, TokenLogprob
 from headway.runtime.served import ServedModel
-from headway.server.dialect import Envelope, Output
-from headway.server.logprobs import CompletionLogprobs
 from headway.server.modes import Speed
-from headway.server.params import check_min_tokens, check_stream_options, check_token_ids, sampling_params, stop_strings
+from headway.server.openai.chunks import ChunkRenderer, Envelope
+from headway.server.openai.logprobs import CompletionLogprobs
+from headway.server.openai.params import (
+    check_min_tokens,
+    check_stream_options,
+    check_token_ids,
+    sampling_params,
+    stop_strings,
+)
+from headway.server.openai.schemas import CompletionRequest
+from headway.server.output import Output
 from headway.server.prompt import check_room, encode
-from headway.server.schemas import CompletionRequest
-from headway.server.sse import ChunkWriter
-from headway.server.tally import Tally
+from headway.server.render import Json
 
-Json = dict[str, Any]
 DEFAULT_MAX_TOKENS = 16
 
 
@@ -115,51 +120,36 @@ def _fitting_max_tokens(served: ServedModel, ask: CompletionRequest, prompt: Pro
     return max_tokens
 
 
-class CompletionDialect:
+class CompletionRenderer(ChunkRenderer):
     """echoes: the text to put before each choice's output."""
+
+    whole_kind = chunk_kind = "text_completion"
+    nothing = {"text": ""}  # noqa: RUF012
 
     def __init__(
         self, envelope: Envelope, ask: CompletionRequest, token_bytes: Sequence[bytes], speed: Speed, echoes: Sequence[str]
     ) -> None:
-        self._envelope = envelope
-        self._mode = speed.mode
-        self._token_bytes = token_bytes
+        super().__init__(envelope, ask, speed)
         self._wants_logprobs = ask.logprobs is not None
         self._echoes = echoes
-        self._logprobs: dict[int, CompletionLogprobs] = {}
-        include_usage = bool(ask.stream_options and ask.stream_options.include_usage)
-        describe = self._describe if self._wants_logprobs else None
-        self._chunks = ChunkWriter(envelope, "text_completion", '"text":', "", describe, include_usage)
+        self._token_bytes = token_bytes
+        self._logprobs = [self._new_logprobs(echo) for echo in echoes]
 
-    def _describe(self, choice: int, logprobs: Sequence[TokenLogprob]) -> Json:
+    def begin(self, output: Output) -> list[Json]:
+        echo = self._echoes[output.index]
+        return [self.chunk(output, {"text": echo}, self.describe(output, ()))] if echo else []
+
+    def increment(self, output: Output, text: str) -> Json:
+        return {"text": text}
+
+    def content(self, output: Output) -> Json:
+        echo = self._echoes[output.index]
+        logprobs = self._new_logprobs(echo).take(output.logprobs) if self._wants_logprobs else None
+        return {"text": echo + output.text, "logprobs": logprobs}
+
+    def describe(self, output: Output, logprobs: Sequence[TokenLogprob]) -> Any:
         """Offsets go on where the choice's last piece ended."""
-        if choice not in self._logprobs:
-            self._logprobs[choice] = CompletionLogprobs(self._token_bytes, len(self._echoes[choice]))
-        return self._logprobs[choice].take(logprobs)
+        return self._logprobs[output.index].take(logprobs) if self._wants_logprobs else None
 
-    def begin(self, choice: int) -> bytes:
-        echo = self._echoes[choice]
-        return self._chunks.piece(choice, echo, ()) if echo else b""
-
-    def piece(self, choice: int, text: str, logprobs: Sequence[TokenLogprob]) -> bytes:
-        return self._chunks.piece(choice, text, logprobs)
-
-    def finish(self, choice: int, delta: Delta) -> bytes:
-        value = {"index": choice, "text": "", "logprobs": None, "finish_reason": delta.finish_reason}
-        return self._chunks.finish(value, self._mode, delta)
-
-    def usage(self, tally: Tally) -> bytes:
-        return self._chunks.usage(tally)
-
-    def whole(self, outputs: Sequence[Output], tally: Tally) -> Json:
-        choices = [self._choice(index, output) for index, output in enumerate(outputs)]
-        extra = {"usage": tally.usage(), "time_info": tally.time_info(), "headway": tally.headway()}
-        return {**self._envelope.fields("text_completion"), "choices": choices, **extra}
-
-    def _choice(self, index: int, output: Output) -> Json:
-        return {
-            "index": index,
-            "text": self._echoes[index] + "".join(output.text),
-            "logprobs": self._describe(index, output.logprobs) if self._wants_logprobs else None,
-            "finish_reason": output.finish_reason,
-        }
+    def _new_logprobs(self, echo: str) -> CompletionLogprobs:
+        return CompletionLogprobs(self._token_bytes, len(echo))

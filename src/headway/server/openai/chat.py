@@ -7,19 +7,18 @@ from typing import Any
 
 from headway.errors import RequestError
 from headway.modes import ModeName
-from headway.runtime.api import Delta, GenerateRequest, TokenLogprob
+from headway.runtime.api import GenerateRequest, TokenLogprob
 from headway.runtime.served import ServedModel
 from headway.server.body import show
-from headway.server.dialect import Envelope, Output
-from headway.server.logprobs import chat_logprobs
 from headway.server.modes import Speed
-from headway.server.params import check_min_tokens, check_stream_options, sampling_params, stop_strings
-from headway.server.prompt import check_room, encode, encode_start
-from headway.server.schemas import ChatRequest
-from headway.server.sse import ChunkWriter
-from headway.server.tally import Tally
-
-Json = dict[str, Any]
+from headway.server.openai.chunks import ChunkRenderer, Envelope
+from headway.server.openai.logprobs import chat_logprobs
+from headway.server.openai.params import check_min_tokens, check_stream_options, sampling_params, stop_strings
+from headway.server.openai.schemas import ChatRequest
+from headway.server.output import CallBlock, Output
+from headway.server.prompt import check_room, encode, encode_start, template_of
+from headway.server.render import Json
+from headway.text.parts import Reader
 
 
 def check(ask: ChatRequest) -> None:
@@ -65,52 +64,56 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
 
 
 def _render(served: ServedModel, ask: ChatRequest) -> str:
-    if served.template is None:
-        raise RequestError(400, f"{served.id} has no chat template; use /v1/completions, or serve it with --chat-template.")
     messages = [message.model_dump(exclude_unset=True) for message in ask.messages]
     for message in messages:
         if message["role"] == "function":  # the name that tool results had before there were tools
             message["role"] = "tool"
-    tools = [tool.model_dump(exclude_unset=True) for tool in ask.tools or ()]
-    return served.template.render(messages, tools=tools or None)
+    return template_of(served).render(messages, tools=_tools(ask) or None)
 
 
-class ChatDialect:
-    def __init__(self, envelope: Envelope, ask: ChatRequest, token_bytes: Sequence[bytes], speed: Speed) -> None:
-        self._envelope = envelope
-        self._mode = speed.mode
-        self._token_bytes = token_bytes
+def _tools(ask: ChatRequest) -> list[Json]:
+    return [tool.model_dump(exclude_unset=True) for tool in ask.tools or ()]
+
+
+def new_reader(served: ServedModel, ask: ChatRequest) -> Reader:
+    """For one choice. With `tool_choice` none, what looks like a call is text."""
+    tools = [] if ask.tool_choice == "none" else _tools(ask)
+    return template_of(served).reader(tools, parallel=ask.parallel_tool_calls is not False)
+
+
+class ChatRenderer(ChunkRenderer):
+    whole_kind, chunk_kind, nothing = "chat.completion", "chat.completion.chunk", {"delta": {}}
+
+    def __init__(self, envelope: Envelope, ask: ChatRequest, served: ServedModel, speed: Speed) -> None:
+        super().__init__(envelope, ask, speed, lambda: new_reader(served, ask))
+        self._token_bytes = served.tokenizer.token_bytes
         self._wants_logprobs = bool(ask.logprobs)
-        include_usage = bool(ask.stream_options and ask.stream_options.include_usage)
-        describe = self._describe if self._wants_logprobs else None
-        self._chunks = ChunkWriter(envelope, "chat.completion.chunk", '"delta":{"content":', "}", describe, include_usage)
 
-    def _describe(self, choice: int, logprobs: Sequence[TokenLogprob]) -> Json:
-        return chat_logprobs(logprobs, self._token_bytes)
+    def begin(self, output: Output) -> list[Json]:
+        return [self.chunk(output, {"delta": {"role": "assistant", "content": ""}}, None)]
 
-    def begin(self, choice: int) -> bytes:
-        delta = {"role": "assistant", "content": ""}
-        return self._chunks.choice({"index": choice, "delta": delta, "logprobs": None, "finish_reason": None})
+    def open(self, output: Output) -> list[Json]:
+        call = output.blocks[-1]
+        if not isinstance(call, CallBlock):
+            return []
+        return [self.chunk(output, {"delta": {"tool_calls": [{"index": call.index, **_call(call, "")}]}}, None)]
 
-    def piece(self, choice: int, text: str, logprobs: Sequence[TokenLogprob]) -> bytes:
-        return self._chunks.piece(choice, text, logprobs)
+    def increment(self, output: Output, text: str) -> Json:
+        call = output.blocks[-1] if output.blocks else None
+        if isinstance(call, CallBlock):
+            return {"delta": {"tool_calls": [{"index": call.index, "function": {"arguments": text}}]}}
+        return {"delta": {"content": text}}
 
-    def finish(self, choice: int, delta: Delta) -> bytes:
-        value = {"index": choice, "delta": {}, "logprobs": None, "finish_reason": delta.finish_reason}
-        return self._chunks.finish(value, self._mode, delta)
+    def content(self, output: Output) -> Json:
+        message: Json = {"role": "assistant", "content": output.text, "refusal": None}
+        if output.calls:
+            message["content"] = output.text or None
+            message["tool_calls"] = [_call(call, call.text) for call in output.calls]
+        return {"message": message, "logprobs": self.describe(output, output.logprobs)}
 
-    def usage(self, tally: Tally) -> bytes:
-        return self._chunks.usage(tally)
+    def describe(self, output: Output, logprobs: Sequence[TokenLogprob]) -> Any:
+        return chat_logprobs(logprobs, self._token_bytes) if self._wants_logprobs else None
 
-    def whole(self, outputs: Sequence[Output], tally: Tally) -> Json:
-        choices = [self._choice(index, output) for index, output in enumerate(outputs)]
-        extra = {"usage": tally.usage(), "time_info": tally.time_info(), "headway": tally.headway()}
-        return {**self._envelope.fields("chat.completion"), "choices": choices, **extra}
 
-    def _choice(self, index: int, output: Output) -> Json:
-        return {
-            "index": index,
-            "message": {"role": "assistant", "content": "".join(output.text), "refusal": None},
-            "logprobs": chat_logprobs(output.logprobs, self._token_bytes) if self._wants_logprobs else None,
-            "finish_reason": output.finish_reason,
-        }
+def _call(call: CallBlock, arguments: str) -> Json:
+    return {"id": f"call_{call.key}", "type": "function", "function": {"name": call.name, "arguments": arguments}}

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from headway.server.body import Body
 
 MAX_SEED = 2**63 - 1
 
@@ -16,10 +18,6 @@ Positive = Annotated[int, Field(ge=1)]
 Strings = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=4)]
 Texts = Annotated[list[str], Field(fail_fast=True)]
 Ids = Annotated[list[int], Field(fail_fast=True)]
-
-
-class Body(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
 
 class StreamOptions(Body):

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Finish = Literal["stop", "length"]
+from headway.server.shapes import Shape
 
-
-class Shape(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+Finish = Literal["stop", "length", "tool_calls"]
 
 
 class PromptDetails(Shape):
@@ -65,10 +63,22 @@ class ChatLogprobs(Shape):
     refusal: None = None
 
 
+class AnsweredFunction(Shape):
+    name: str
+    arguments: str = Field(description="JSON")
+
+
+class AnsweredCall(Shape):
+    id: str
+    type: Literal["function"]
+    function: AnsweredFunction
+
+
 class AssistantMessage(Shape):
     role: Literal["assistant"]
-    content: str
+    content: str | None = Field(description="null if there are only tool calls")
     refusal: None = None
+    tool_calls: list[AnsweredCall] | None = None
 
 
 class ChatChoice(Shape):
@@ -94,9 +104,24 @@ class ChatCompletion(Answer):
     headway: HeadwayInfo
 
 
+class FunctionDelta(Shape):
+    name: str | None = None
+    arguments: str
+
+
+class ToolCallDelta(Shape):
+    index: int
+    id: str | None = None
+    type: Literal["function"] | None = None
+    function: FunctionDelta
+
+
 class ChatDelta(Shape):
+    """id, type and name of a tool call come once, with its first delta."""
+
     role: Literal["assistant"] | None = None
     content: str | None = None
+    tool_calls: list[ToolCallDelta] | None = None
 
 
 class ChatChunkChoice(Shape):
@@ -154,10 +179,6 @@ class ModelCard(Shape):
 class ModelList(Shape):
     object: Literal["list"]
     data: list[ModelCard]
-
-
-class Health(Shape):
-    status: Literal["ok", "draining", "failed"]
 
 
 class ErrorInfo(Shape):
