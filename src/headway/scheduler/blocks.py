@@ -62,7 +62,7 @@ class BlockPool:
 
     def allocate(self, n: int) -> list[int] | None:
         """n blocks with one reference each, or None (and no change) if there aren't so many."""
-        if n > self.num_free:
+        if n > len(self._blank) + len(self._idle):
             return None
         return [self._take() for _ in range(n)]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
+from math import inf
+from typing import cast
 
 from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Refused
@@ -14,7 +16,9 @@ from headway.scheduler.step import Row, Step
 from headway.simulate.leap import Leap, Steady, same_pace
 from headway.simulate.request import STOP, SimulatedRequest, from_arrival
 from headway.simulate.result import SimulationResult
+from headway.simulate.stretch import Stretch, alike, undisturbed
 from headway.simulate.trace import Arrival
+from headway.simulate.turns import Turns
 
 TELL_EVERY = 1000
 """Arrivals between two words about how far it is."""
@@ -49,12 +53,14 @@ class Simulation:
         self._acceptance = acceptance
         self._downgrade = downgrade
         lognormal = random.Random(f"noise {seed}").lognormvariate
-        self._factor: Callable[[], float] | None = (lambda: lognormal(0.0, noise)) if noise else None
+        self._factor: Callable[[float], float] | None = (lambda now: lognormal(0.0, noise)) if noise else None
         self._draw = random.Random(f"drafts {seed}").random
         self._numbers = count(1)
-        self._leap: Leap | None = None
+        self._stretches: list[Stretch] = []
         if steady is not None and not scheduler.speculation:
-            self._leap = Leap(scheduler, modes, machine, steady, self._factor)
+            self._stretches.append(Leap(scheduler, machine, steady, self._factor))
+            if steady is same_pace and not noise and alike(scheduler.costs, machine):
+                self._stretches.append(Turns(scheduler))
         self._coming: Iterator[Arrival] = iter(())
         self._next: Arrival | None = None
         self._tell: Callable[[int], None] = lambda arrived: None
@@ -74,12 +80,15 @@ class Simulation:
         return self.result
 
     def _turn(self) -> bool:
-        """A leap, a step, or the wait for the next arrival; False when there is nothing left to do."""
-        if self._leap is not None and self._leap.plan(self.now, self._next.at if self._next else None):
-            self._pass(self._leap.end, self._leap.steps, self._leap.busy)
-            for request in self._leap.complete():
-                self.result[request.mode].add(request)
-            return True
+        """A stretch of steps, a step, or the wait for the next arrival; False when there is nothing left to do."""
+        running = undisturbed(self._scheduler, self._modes) if self._stretches else []
+        until = self._next.at if self._next else inf
+        for stretch in self._stretches if running else ():
+            if stretch.plan(running, self.now, until):
+                self._pass(stretch.end, stretch.steps, stretch.busy)
+                for request in stretch.complete():
+                    self.result[request.mode].add(request)
+                return True
         step = self._scheduler.plan(self.now)
         if step is not None:
             self._run(step)
@@ -90,23 +99,14 @@ class Simulation:
         return True
 
     def _run(self, step: Step) -> None:
-        seconds = self._seconds(step)
+        seconds = self._machine.seconds(step.size, step.context, step.num_samples) + step.changes * self._machine.change
         if self._factor is not None:
-            seconds *= self._factor()
+            seconds *= self._factor(self.now)
         self._pass(self.now + seconds, 1, seconds)
         sampled = [self._sample(row) for row in step.rows if row.samples]
         for received in self._scheduler.complete(step, sampled, self.now, seconds):
             if received.ended:
                 self.result[received.request.mode].add(received.request)
-
-    def _seconds(self, step: Step) -> float:
-        """As by the step's own sums, but in one pass over its rows."""
-        context = samples = 0
-        for row in step.rows:
-            n = row.num_tokens
-            context += n * row.request.num_computed + n * (n + 1) // 2
-            samples += row.num_samples
-        return self._machine.seconds(step.size, context, samples) + step.changes * self._machine.change
 
     def _pass(self, end: float, steps: int, busy: float) -> None:
         """Let time pass. Who comes while a step runs finds those whom it ends still in their seats, as in the engine loop."""
@@ -143,9 +143,8 @@ class Simulation:
 
     def _sample(self, row: Row) -> list[int]:
         """The row's drafts as far as they prove right, and one token more, the last of which ends the request if it is time."""
-        request = row.request
-        assert isinstance(request, SimulatedRequest)
-        left = request.length - request.num_output
+        request = cast(SimulatedRequest, row.request)
+        left = request.length - (len(request.tokens) - request.num_prompt)
         if not row.num_drafts and left > 1:
             return request.sampled
         tokens: list[int] = []

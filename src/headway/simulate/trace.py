@@ -34,7 +34,7 @@ MACHINE = "machine"
 _MACHINE_LINE = f'{{"{MACHINE}":'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arrival:
     """A request before anybody has served it. at: seconds since the trace's first one; output_tokens: how long its answer is,
     max_tokens: how long it might have been (None: no longer). mode: None where the trace names none. prefix: ids of the
@@ -96,8 +96,13 @@ def with_modes(arrivals: Iterable[Arrival], fast_share: float, seed: int) -> Ite
     draw = random.Random(f"modes {seed}").random
     for arrival in arrivals:
         if arrival.mode is None:
-            arrival = replace(arrival, mode=ModeName.FAST if draw() < fast_share else ModeName.STANDARD)
+            arrival = _copy(arrival, ModeName.FAST if draw() < fast_share else ModeName.STANDARD)
         yield arrival
+
+
+def _copy(a: Arrival, mode: ModeName) -> Arrival:
+    """Like dataclasses.replace, which takes three times as long; there may be millions."""
+    return Arrival(a.at, a.prompt_tokens, a.output_tokens, mode, a.max_tokens, a.prefix, a.prefix_tokens, a.key, a.pace)
 
 
 def _parse(lines: Iterable[str], path: Path) -> Iterator[Arrival]:
