@@ -93,6 +93,8 @@ class BlockPool:
         blocks: list[int] = []
         key = self.ROOT
         for start in range(0, len(tokens) - self.block_size, self.block_size):
+            if key not in self._siblings:
+                break
             found = self._children.get((key, tuple(tokens[start : start + self.block_size])))
             if found is None:
                 break

@@ -48,12 +48,12 @@ class Leap(Stretch):
         sizes = self.scheduler.sizes.mark()
         left = min([r.length - len(r.tokens) + r.num_prompt for r in running])
         self._time(now, until, running, left)
-        needed = [self.blocks_needed(r, r.num_computed + self.steps) for r in running]
-        if sum([n for n in needed if n > 0]) > self.pool.num_free:
+        most = len(running) * (self.steps // self.pool.block_size + 1)
+        if most > self.pool.num_free and sum([self.new_blocks(r, self.steps) for r in running]) > self.pool.num_free:
             self.scheduler.sizes.go_back(sizes)
             return False
         self._running = running
-        self._advance(needed)
+        self._advance()
         return True
 
     def complete(self) -> list[SimulatedRequest]:
@@ -76,20 +76,22 @@ class Leap(Stretch):
             self.scheduler.cancel(r.id)
         return ended
 
-    def _advance(self, needed: Sequence[int]) -> None:
+    def _advance(self) -> None:
         """Bring costs, pool and requests to where the last of the steps begins; with it counted where nobody can tell yet."""
         for seen in self._seen[:-1]:
             self.scheduler.costs.observe(seen)
         share = self.busy / len(self._running)
-        before = self.steps - 1
-        for r, blocks in zip(self._running, needed, strict=True):
-            if blocks > 0:
-                self.give_blocks(r, blocks)
-            r.num_on_time += self._on_time(r)
-            r.tokens += [r.token] * before
-            r.num_computed += before
+        steps, size = self.steps, self.pool.block_size
+        first, longest = self._first, self._longest
+        for r in self._running:
+            if r.num_computed + steps > len(r.blocks) * size:
+                self.give_blocks(r, self.new_blocks(r, steps))
+            due = r.first_token_at + (len(r.tokens) - r.num_prompt) / r.pace  # type: ignore[operator]
+            r.num_on_time += steps if first <= due and longest * r.pace <= 1.0 else self._on_time(r)
+            r.tokens += [r.token] * (steps - 1)
+            r.num_computed += steps - 1
             r.engine_seconds += share
-        self.serve(self._running, before)
+        self.serve(self._running, steps - 1)
 
     def _time(self, now: float, limit: float, running: Sequence[Request], most: int) -> None:
         """So many steps at most, and none that would start at `limit` or later."""
@@ -131,9 +133,7 @@ class Leap(Stretch):
     def _on_time(self, r: SimulatedRequest) -> int:
         """How many of the tokens of all steps come by their deadlines."""
         assert r.first_token_at is not None
-        first, received, pace = r.first_token_at, len(r.tokens) - r.num_prompt, r.pace
-        if self._first <= first + received / pace and self._longest <= 1.0 / pace:
-            return self.steps
+        first, received, pace = r.first_token_at, r.num_output, r.pace
         return sum([end <= first + n / pace for n, end in enumerate(self._every_end(), received)])
 
     def _every_end(self) -> list[float]:

@@ -36,11 +36,13 @@ class Stretch(ABC):
     def complete(self) -> list[SimulatedRequest]:
         """Bring scheduler, pool and requests to the end of the last step; returns the requests that ended."""
 
-    def blocks_needed(self, r: SimulatedRequest, computed: int) -> int:
-        """More than it has, to have computed so much."""
-        return -(-computed // self.pool.block_size) - len(r.blocks)
+    def new_blocks(self, r: SimulatedRequest, tokens: int) -> int:
+        """That it needs to have so many more computed."""
+        return max(0, -(-(r.num_computed + tokens) // self.pool.block_size) - len(r.blocks))
 
     def give_blocks(self, r: SimulatedRequest, number: int) -> None:
+        if not number:
+            return
         blocks = self.pool.allocate(number)
         assert blocks is not None
         r.blocks += blocks
@@ -49,11 +51,17 @@ class Stretch(ABC):
         """Output tokens that each of these has got, counted for their keys: at once for each key."""
         if not tokens:
             return
-        of: dict[tuple[ModeName, str], list[SimulatedRequest]] = {}
+        if len(requests) == 1:
+            self.scheduler.note_served(requests[0], tokens)
+            return
+        count: dict[tuple[ModeName, str], int] = {}
+        of: dict[tuple[ModeName, str], SimulatedRequest] = {}
         for r in requests:
-            of.setdefault((r.mode, r.key), []).append(r)
-        for same in of.values():
-            self.scheduler.note_served(same[0], tokens * len(same))
+            who = r.mode, r.key
+            count[who] = count.get(who, 0) + 1
+            of[who] = r
+        for who, number in count.items():
+            self.scheduler.note_served(of[who], tokens * number)
 
 
 def undisturbed(scheduler: Scheduler, modes: Modes) -> list[SimulatedRequest]:

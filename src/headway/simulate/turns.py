@@ -30,7 +30,7 @@ class Turns(Stretch):
         for row in self._rows:
             self._advance(row)
         for row in self._riders:
-            self._give_blocks(row.request, row.computed + 1)
+            self.give_blocks(row.request, self.new_blocks(row.request, 1))
         return True
 
     def complete(self) -> list[SimulatedRequest]:
@@ -52,18 +52,13 @@ class Turns(Stretch):
         r, taken = row.request, row.output - row.request.num_output
         r.engine_seconds += row.seconds
         if taken:
-            self._give_blocks(r, row.computed)
+            self.give_blocks(r, self.new_blocks(r, taken))
             r.tokens += [r.token] * taken
             r.num_computed += taken
             r.num_on_time += row.on_time
             r.last_token_at = row.last
             r.service = row.service
             self.scheduler.note_served(r, taken)
-
-    def _give_blocks(self, r: SimulatedRequest, computed: int) -> None:
-        number = self.blocks_needed(r, computed)
-        if number > 0:
-            self.give_blocks(r, number)
 
     def _step(self, now: float, limit: float, most: int) -> None:
         """So many steps at most, up to the one that a request ends in or that ends after `limit`."""
