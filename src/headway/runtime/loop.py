@@ -266,6 +266,8 @@ class EngineLoop:
             received = self._scheduler.complete(step, [[s.token for s in row] for row in sampled], ended, ended - begun)
             gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
             self._send(gone)
+        if self._request_log:
+            self._request_log.stepped(step, ended, ended - begun)
         if self._observer:
             missed = abs((ended - begun) / step.predicted - 1.0)
             self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)

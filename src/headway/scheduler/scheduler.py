@@ -56,7 +56,7 @@ class Scheduler:
         self.sizes = StepSizes(costs)
         self.promises = Promises(costs, limits.max_step_tokens, limits.headroom)
         self._admission = Admission(modes, self.promises, self._have_room)
-        self._compose = composer
+        self.composer = composer
         self.num_evicted = 0
         self._phrases = PhraseBooks()
         self._new: list[Request] = []  # seated since the last plan
@@ -103,7 +103,7 @@ class Scheduler:
         if self.speculation:
             for request in running:
                 request.guess()
-        step = self._compose(running, self.costs, self.sizes, now, self.limits)
+        step = self.composer(running, self.costs, self.sizes, now, self.limits)
         if not step.rows:
             return None
         planned = step.rows

@@ -35,8 +35,8 @@ class Step:
     another than the last step's. predicted: seconds. All these are set by `fit`.
 
     forced_by: the requests whose pace made the step smaller than the most efficient one, whose seconds per token would have
-    been `efficient` (see charge.py). copies: to be made in this order before the step starts; set by the scheduler when it gives
-    out the blocks.
+    been `efficient` (see charge.py). copies: to be made in this order before the step starts; set by the scheduler when it
+    gives out the blocks.
     """
 
     rows: list[Row] = field(default_factory=list)

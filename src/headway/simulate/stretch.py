@@ -29,8 +29,8 @@ class Stretch(ABC):
     @abstractmethod
     def plan(self, running: list[SimulatedRequest], now: float, until: float) -> bool:
         """Whether there is a stretch to pass over for these, who do nothing but decode: from `now` to the step in which one of
-        them ends or somebody arrives (at `until`), that step included. If so, everything is brought to where that last step is under way: who arrives finds
-        the requests as if each step had been planned. If not, nothing is changed."""
+        them ends or somebody arrives (at `until`), that step included. If so, everything is brought to where that last step is
+        under way: who arrives finds the requests as if each step had been planned. If not, nothing is changed."""
 
     @abstractmethod
     def complete(self) -> list[SimulatedRequest]:
