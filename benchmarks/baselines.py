@@ -69,5 +69,5 @@ def _step(requests: Sequence[Request], order: Order, costs: CostModel, sizes: St
         rows.append(Row(r, n, n == r.pending))
         budget -= n
     step = Step(rows)
-    fit(step, step.num_tokens, costs, sizes)
+    fit(step, costs, sizes)
     return step

@@ -10,6 +10,7 @@ import typer
 
 from headway import __version__
 from headway.errors import HeadwayError
+from headway.simulate.clients import Clients
 
 app = typer.Typer(
     name="headway",
@@ -155,6 +156,9 @@ def simulate(
     spread: Annotated[float, typer.Option(help="Of these lengths: the deviation of their logarithm; 0 is none.")] = 0.0,
     fast_share: Annotated[float, typer.Option(help="Share of fast among requests that name no mode.")] = 0.0,
     times: Annotated[float, typer.Option(help="A trace's arrivals, so many times as densely.")] = 1.0,
+    clients: Annotated[
+        Clients, typer.Option(help="closed: a recording's clients wait for an end; open: none; auto: those that did.")
+    ] = Clients.AUTO,
     model: Annotated[
         str | None, typer.Option(help="Step times as measured here for it.  \\[default: smollm2]", show_default=False)
     ] = None,
@@ -177,8 +181,9 @@ def simulate(
     from headway.simulate.commands import SimulateOptions, simulate_command
     from headway.simulate.traffic import Traffic
 
+    lengths = (prompt_tokens, output_tokens, spread)
     simulate_command(
-        Traffic(trace, constant, poisson, bursty, cv, requests, prompt_tokens, output_tokens, spread, fast_share, times),
+        Traffic(trace, constant, poisson, bursty, cv, requests, *lengths, fast_share, times, clients),
         SimulateOptions(model, costs, kv_blocks, noise, acceptance, downgrade, seed),
         load(config),
         json_path,

@@ -276,7 +276,7 @@ def test_another_composer_decides_who_rides() -> None:
     def one_at_a_time(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now: float, limits: Limits) -> Step:
         first = min(requests, key=lambda r: r.arrival, default=None)
         step = Step([Row(first, first.pending, True)] if first else [])
-        fit(step, step.num_tokens, costs, sizes)
+        fit(step, costs, sizes)
         return step
 
     m = Machine()

@@ -138,18 +138,18 @@ def told(s: Simulation) -> list[float]:
     for name in ModeName:
         m = r[name]
         figures += [m.asked, m.downgraded, m.refused, m.too_long, m.served, m.tokens, m.cached_tokens]
-        figures += [*sorted(m.ttft), *sorted(m.tpot), m.engine_seconds, m.on_time, m.good, m.kept]
+        figures += [*m.ttft, *m.tpot, m.engine_seconds, m.on_time, m.good, m.kept]  # in the order in which they ended
     return figures
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     arrivals=crowds(),
     num_blocks=st.sampled_from([30, 60, 2000]),
     block_size=st.sampled_from([8, 16]),
     seats=st.integers(1, 12),
     waiting=st.sampled_from([0, 5, 100]),
-    slower=st.sampled_from([1.0, 1.3]),
+    slower=st.sampled_from([1.0, 1.0, 1.3]),
 )
 def test_leaping_over_steps_changes_nothing(
     arrivals: list[Arrival], num_blocks: int, block_size: int, seats: int, waiting: int, slower: float
@@ -160,7 +160,7 @@ def test_leaping_over_steps_changes_nothing(
     plain = simulation(machine=machine, steady=None, **setting)  # type: ignore[arg-type]
     leaping.run(arrivals)
     plain.run(arrivals)
-    assert told(leaping) == pytest.approx(told(plain), rel=1e-6)
+    assert told(leaping) == pytest.approx(told(plain), rel=1e-9)
     for s in (leaping, plain):
         s._scheduler.pool.check()
         assert s._scheduler.pool.num_free == num_blocks

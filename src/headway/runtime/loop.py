@@ -271,6 +271,8 @@ class EngineLoop:
                 self._to_foresee = _places(step, self._scheduler.worth_foreseeing(received))
             gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
             self._send(gone)
+        if self._request_log:
+            self._request_log.stepped(step, ended, ended - begun)
         if self._observer:
             missed = abs((ended - begun) / step.predicted - 1.0)
             self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)

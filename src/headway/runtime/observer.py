@@ -8,6 +8,7 @@ from typing import Protocol
 from headway.modes import ModeName
 from headway.runtime.api import Timing, Usage
 from headway.scheduler.request import Request
+from headway.scheduler.step import Step
 
 
 class Observer(Protocol):
@@ -19,6 +20,8 @@ class Observer(Protocol):
 
 
 class RequestLog(Protocol):
-    """Told of every request's end, in the engine's thread: be quick."""
+    """Told of every step and of every request's end, in the engine's thread: be quick."""
+
+    def stepped(self, step: Step, ended: float, seconds: float) -> None: ...
 
     def ended(self, request: Request, outcome: str, usage: Usage, timing: Timing) -> None: ...

@@ -62,7 +62,7 @@ class BlockPool:
 
     def allocate(self, n: int) -> list[int] | None:
         """n blocks with one reference each, or None (and no change) if there aren't so many."""
-        if n > self.num_free:
+        if n > len(self._blank) + len(self._idle):
             return None
         return [self._take() for _ in range(n)]
 
@@ -93,6 +93,8 @@ class BlockPool:
         blocks: list[int] = []
         key = self.ROOT
         for start in range(0, len(tokens) - self.block_size, self.block_size):
+            if key not in self._siblings:
+                break
             found = self._children.get((key, tuple(tokens[start : start + self.block_size])))
             if found is None:
                 break

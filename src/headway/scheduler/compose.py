@@ -12,6 +12,7 @@ rows where they gain most; and since steps have one of a few sizes (see sizes.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from headway.modes import ModeName
 from headway.scheduler.chunks import chunks, more_prompt, prompts_alone, share_with_prompt
@@ -22,28 +23,31 @@ from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
 from headway.scheduler.step import Row, Step, fit
 
+CONTEXT_GRAIN = 16
+"""Less context than that decides nothing; so choices repeat, and who asks often may remember them (see simulate/turns.py)."""
+
 
 def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now: float, limits: Limits) -> Step:
     """The next step over the admitted requests; without rows if none has anything to compute. Changes nothing."""
-    decoding = [r for r in requests if r.pending == 1 and r.first_token_at is not None]
-    prefilling = [r for r in requests if r.pending > 1 or (r.pending == 1 and r.first_token_at is None)]
+    decoding, prefilling = _by_work(requests)
+    step = Step()
     if not decoding:
         needed = prompts_alone(prefilling, costs, limits)
-        return _finish(chunks(prefilling, needed), needed, decoding, [], costs, sizes)
+        step.rows = chunks(prefilling, needed)
+        fit(step, costs, sizes, needed)
+        return step
 
-    context_each = sum(len(r.tokens) for r in decoding) / len(decoding)
-    tightest = max(r.pace for r in decoding)
+    context = sum([len(r.tokens) for r in decoding])
+    context_each = reckoned(context, len(decoding))
+    tightest = max([r.pace for r in decoding])
     always = [r for r in decoding if r.pace >= tightest]
-    budget = min(_allowance(r, now, limits) for r in always)
-    urgent, turns = _turn_order([r for r in decoding if r.pace < tightest], now + 2 * budget)
-
+    others = [r for r in decoding if r.pace < tightest]
+    budget = _allowance(always, now, limits)
+    urgent, turns = _turn_order(others, now + 2 * budget)
     # Rows that get several tokens a step need fewer steps, so there is time for more of the others in each.
-    step_pace = tightest / min(limits.most_yield, *(r.tokens_per_step for r in always))
-    num_others = _num_others(len(always), turns, step_pace, costs, context_each, limits)
-    fitting = costs.tokens_within(budget, len(decoding), context_each=context_each, sampled=True) - len(always)
-    # Whatever the fast rows need, somebody else moves on in every step: nobody starves.
-    least = min(len(turns), max(1, num_others // 4))
-    num_others = max(least, min(max(num_others, urgent), fitting))
+    step_pace = tightest / min(limits.most_yield, *[r.tokens_per_step for r in always])
+    wanted = wanted_others(len(always), [r.pace for r in others], step_pace, costs, context_each, limits)
+    least, num_others = others_within(budget, len(always), len(turns), wanted, urgent, costs, context_each)
 
     chunk = 0
     if prefilling:
@@ -51,7 +55,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
         least = max(least, min(urgent, num_others))
         num_others, chunk = share_with_prompt(len(always), num_others, least, first, costs, context_each, budget, now, limits)
     else:
-        num_others = _fill_knee(len(always), num_others, len(turns), costs, context_each, limits)
+        num_others = fill_knee(len(always), num_others, len(turns), costs, context_each, limits)
 
     riders = always + turns[:num_others]
     needed = len(riders) + chunk
@@ -59,6 +63,13 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     if prefilling:
         chunk += more_prompt(len(riders), chunk, first, prefilling, costs, sizes, context_each, budget)
         attention = costs.attended * chunk * (first.num_computed + 0.5 * chunk)
+    if len(riders) < len(decoding):
+        step.forced_by = always
+        step.efficient = efficient(len(decoding), context, costs)
+    if not any(r.drafts for r in riders):
+        step.rows = [Row(r, 1, True) for r in riders] + chunks(prefilling, chunk)
+        fit(step, costs, sizes, needed)
+        return step
     worth = _worth(len(always), num_others, len(turns), costs, context_each)
 
     def price(size: int, samples: int) -> float:
@@ -78,47 +89,87 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
         limits.max_step_tokens,
         limits.draft_gain,
     )
-    rows = [Row(r, 1 + n, True, n) for r, n in zip(riders, drafts.counts, strict=True)]
-    forced_by = always if len(riders) < len(decoding) else []
-    return _finish(rows + chunks(prefilling, chunk), drafts.needed, decoding, forced_by, costs, sizes)
+    step.rows = [Row(r, 1 + n, True, n) for r, n in zip(riders, drafts.counts, strict=True)] + chunks(prefilling, chunk)
+    fit(step, costs, sizes, drafts.needed)
+    return step
 
 
-def _allowance(r: Request, now: float, limits: Limits) -> float:
-    """Seconds that a step with `r` in it may last."""
-    period = 1.0 / r.pace
-    shortest = min(limits.shortest * min(r.tokens_per_step, limits.most_yield), limits.longest)
-    reserve = limits.reserve_standard if r.mode is ModeName.STANDARD else limits.reserve
-    return max(shortest * period, min(limits.longest * period, r.due - now - reserve * period))
+def reckoned(context: int, rows: int) -> int:
+    """The tokens of context that each of some rows is reckoned with: on average, in multiples of CONTEXT_GRAIN."""
+    return CONTEXT_GRAIN * round(context / (rows * CONTEXT_GRAIN))
+
+
+def efficient(rows: int, context: int, costs: CostModel) -> float:
+    """Seconds per token of the step that all who decode would ride in."""
+    return costs.seconds(rows, context, rows) / rows
+
+
+def _by_work(requests: Sequence[Request]) -> tuple[list[Request], list[Request]]:
+    """Those who decode, and those with a prompt to compute (or what an eviction has made one)."""
+    decoding: list[Request] = []
+    prefilling: list[Request] = []
+    for r in requests:
+        pending = len(r.tokens) - r.num_computed
+        if pending == 1 and r.first_token_at is not None:
+            decoding.append(r)
+        elif pending > 0:
+            prefilling.append(r)
+    return decoding, prefilling
+
+
+def _allowance(always: Sequence[Request], now: float, limits: Limits) -> float:
+    """Seconds that a step with all of these may last. They have one pace."""
+    budget = longest = limits.longest / always[0].pace
+    for r in always:
+        left = r.due - now - reserve_of(r, limits)
+        if left < longest:
+            budget = min(budget, max(shortest_of(r, limits), left))
+    return budget
+
+
+def shortest_of(r: Request, limits: Limits) -> float:
+    """Seconds: a step with `r` in it is made no shorter for its sake."""
+    return min(limits.shortest * min(r.tokens_per_step, limits.most_yield), limits.longest) / r.pace
+
+
+def reserve_of(r: Request, limits: Limits) -> float:
+    """Seconds of credit that `r` should keep."""
+    return (limits.reserve_standard if r.mode is ModeName.STANDARD else limits.reserve) / r.pace
 
 
 def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:
     """The requests that take turns, and how many of them must ride: first those whose next token would be late if they missed
     this step (due before `horizon`, when the next step will have ended), by deadline; then by least service received."""
-    must = sorted((r for r in others if r.due < horizon), key=lambda r: r.due)
-    may = sorted((r for r in others if r.due >= horizon), key=lambda r: r.service)
-    return len(must), must + may
+    if not others:
+        return 0, []
+    must: list[tuple[float, int, Request]] = []
+    may: list[Request] = []
+    for n, r in enumerate(others):
+        due = r.due
+        if due < horizon:
+            must.append((due, n, r))
+        else:
+            may.append(r)
+    must.sort()
+    may.sort(key=attrgetter("service"))
+    return len(must), [r for _, _, r in must] + may
 
 
-def _num_others(
-    num_always: int,
-    turns: Sequence[Request],
-    step_pace: float,
-    costs: CostModel,
-    context_each: float,
-    limits: Limits,
+def wanted_others(
+    num_always: int, paces: Sequence[float], step_pace: float, costs: CostModel, context_each: float, limits: Limits
 ) -> int:
-    """How many of those who take turns ride: their fair share if there are `step_pace` steps a second, but at least what keeps
-    the step efficient."""
-    if not turns:
+    """How many of those who take turns, with these paces, should ride: their fair share if there are `step_pace` steps a
+    second, but at least what keeps the step efficient."""
+    if not paces:
         return 0
-    fair = int(sum(r.pace for r in turns) / step_pace / limits.advantage + 0.5)
-    everyone = num_always + len(turns)
+    fair = int(sum(paces) / step_pace / limits.advantage + 0.5)
+    everyone = num_always + len(paces)
 
     def rate(n: int) -> float:
         return n / costs.seconds(n, int(n * context_each), n)
 
     wanted = limits.efficiency_floor * rate(everyone)
-    low, high = max(1, min(fair, len(turns))), len(turns)
+    low, high = max(1, min(fair, len(paces))), len(paces)
     while low < high:  # the rate rises with n, up to the knees
         middle = (low + high) // 2
         if rate(num_always + middle) >= wanted:
@@ -128,7 +179,19 @@ def _num_others(
     return low
 
 
-def _fill_knee(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float, limits: Limits) -> int:
+def others_within(
+    budget: float, num_always: int, available: int, wanted: int, urgent: int, costs: CostModel, context_each: float
+) -> tuple[int, int]:
+    """(the least, how many) of those who take turns ride in a step that may last `budget`. Whatever the fast rows need,
+    somebody else moves on in every step: nobody starves."""
+    if not available:
+        return 0, 0
+    least = min(available, max(1, wanted // 4))
+    fitting = costs.tokens_within(budget, num_always + available, context_each=context_each, sampled=True) - num_always
+    return least, max(least, min(max(wanted, urgent), fitting))
+
+
+def fill_knee(num_always: int, num_others: int, available: int, costs: CostModel, context_each: float, limits: Limits) -> int:
     """More rows if they are (nearly) free and many: a few would only take from the lead of the rows that always ride."""
     rows = num_always + num_others
     if num_others == available:
@@ -148,20 +211,3 @@ def _worth(num_always: int, num_others: int, available: int, costs: CostModel, c
     taken = costs.seconds(rows, int(rows * context_each), rows)
     longer = costs.seconds(more, int(more * context_each), more)
     return max(1.0, (more / longer * taken / rows - 1.0) * rows / num_always)
-
-
-def _finish(
-    rows: list[Row],
-    needed: int,
-    decoding: Sequence[Request],
-    forced_by: Sequence[Request],
-    costs: CostModel,
-    sizes: StepSizes,
-) -> Step:
-    step = Step(rows)
-    fit(step, needed, costs, sizes)
-    if forced_by:
-        n = len(decoding)
-        step.forced_by = list(forced_by)
-        step.efficient = costs.seconds(n, sum(len(r.tokens) for r in decoding), n) / n
-    return step

@@ -21,9 +21,10 @@ class Queue:
     def __init__(self) -> None:
         self._by_key: dict[str, deque[Request]] = {}
         self._served: dict[str, float] = {}
+        self._waiting = 0
 
     def __len__(self) -> int:
-        return sum(len(waiting) for waiting in self._by_key.values())
+        return self._waiting
 
     def __iter__(self) -> Iterator[Request]:
         return chain.from_iterable(self._by_key.values())
@@ -40,6 +41,7 @@ class Queue:
 
     def push(self, request: Request) -> None:
         self._by_key.setdefault(request.key, deque()).append(request)
+        self._waiting += 1
 
     def first(self) -> Request | None:
         """The one to be seated next: of the least served key, the earliest."""
@@ -51,6 +53,7 @@ class Queue:
     def remove(self, request: Request) -> None:
         waiting = self._by_key[request.key]
         waiting.remove(request)
+        self._waiting -= 1
         if not waiting:
             del self._by_key[request.key]
 

@@ -67,8 +67,10 @@ class Request:
     num_predicted_accepted: int = 0
     num_predicted_rejected: int = 0
     """Drafts from the caller's prediction that were verified: those that became output, and the others."""
+    level: float = 0.0
+    """The others' service on arrival."""
     service: float = 0.0
-    """Seconds of service at the own pace: tokens received / pace, started at the level of the others on arrival."""
+    """Seconds of service at the own pace: tokens received / pace, started at `level`."""
     engine_seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -100,11 +102,11 @@ class Request:
         """Take a sampled token, delivered at `now`."""
         if self.first_token_at is None:
             self.first_token_at = now
-        elif now <= self.due:
+        elif now <= self.first_token_at + (len(self.tokens) - self.num_prompt) / self.pace:  # that is, by `due`
             self.num_on_time += 1
         self.tokens.append(token)
         self.last_token_at = now
-        self.service += 1.0 / self.pace
+        self.service = self.level + (len(self.tokens) - self.num_prompt) / self.pace
 
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute. They
@@ -129,10 +131,11 @@ class Request:
 
     def learn(self, received: Sequence[int]) -> None:
         """See which of the guesses came true, and how many tokens the step has brought."""
-        self.lookup.learn(self._looked_up, received)
+        if self._looked_up:
+            self.lookup.learn(self._looked_up, received)
         if self.foreseen is not None and self.foreseen.position == len(self.tokens):
             self.foreseen.learn(received)
-        if received and self.num_output:
+        if received and self.first_token_at is not None:
             self.tokens_per_step += LEARN * (len(received) - self.tokens_per_step)
 
     @property

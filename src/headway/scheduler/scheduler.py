@@ -27,7 +27,7 @@ MAX_FORESEEN = 4
 """Rows that ride in every step up to which the draft head is asked: with more, steps are so long that guesses don't pay."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Received:
     """A request got its first `num_tokens` sampled tokens of this step; `ended` says why the last of them ends it, if so."""
 
@@ -61,7 +61,7 @@ class Scheduler:
         self.sizes = StepSizes(costs)
         self.promises = Promises(costs, limits.max_step_tokens, limits.headroom)
         self._admission = Admission(modes, self.promises, self._have_room)
-        self._compose = composer
+        self.composer = composer
         self.num_evicted = 0
         self._phrases = PhraseBooks()
         self._trust = Trust()
@@ -86,6 +86,11 @@ class Scheduler:
     def running(self) -> list[Request]:
         return self._admission.running()
 
+    @property
+    def newcomers(self) -> int:
+        """Requests seated since the last plan."""
+        return len(self._new)
+
     def note_served(self, request: Request, tokens: int) -> None:
         """Output tokens count for the request's key, which then waits the longer."""
         self._admission.seats[request.mode].waiting.serve(request.key, output=tokens)
@@ -101,10 +106,10 @@ class Scheduler:
             self._level(request)
         self._new.clear()
         running = self.running()
-        for request in running:
-            if self.speculation:
+        if self.speculation:
+            for request in running:
                 request.guess()
-        step = self._compose(running, self.costs, self.sizes, now, self.limits)
+        step = self.composer(running, self.costs, self.sizes, now, self.limits)
         if not step.rows:
             return None
         planned = step.rows
@@ -115,7 +120,7 @@ class Scheduler:
             if row.request.started_at is None:
                 row.request.started_at = now
         if step.rows != planned:
-            fit(step, step.num_tokens, self.costs, self.sizes)
+            fit(step, self.costs, self.sizes)
             step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
         self.sizes.take(step.needed, step.size)
         return step
@@ -126,18 +131,20 @@ class Scheduler:
         self.costs.observe(step.observed(seconds))
         charge(step, seconds)
         sampled = iter(tokens)
+        seats = self._admission.seats
         received: list[Received] = []
         for row in step.rows:
+            request = row.request
             tokens_of_row = next(sampled) if row.samples else ()
-            if row.request.id not in self._admission.seats[row.request.mode].running:
+            if request.id not in seats[request.mode].running:
                 continue
             took = self._advance(row, tokens_of_row, now)
             if row.samples:
                 received.append(took)
             if took.ended:
-                if row.request.lookup.phrases is not None:
-                    row.request.lookup.phrases.learn(row.request.tokens, row.request.num_output)
-                self.cancel(row.request.id)
+                if request.lookup.phrases is not None:
+                    request.lookup.phrases.learn(request.tokens, request.num_output)
+                self.cancel(request.id)
         return received
 
     def worth_foreseeing(self, received: Sequence[Received]) -> list[Received]:
@@ -168,19 +175,23 @@ class Scheduler:
         for token in tokens:
             request.receive(token, now)
             taken += 1
-            ended = self._why_ended(request, token)
-            if ended:
-                break
+            if token in request.stop_tokens or len(request.tokens) - request.num_prompt >= request.max_tokens:
+                ended = self._why_ended(request, token)
+                if ended:
+                    break
         # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
-        num_right = max(0, taken - 1)
+        num_right = taken - 1 if taken else 0
         request.num_computed += row.num_tokens - row.num_drafts + num_right
-        request.num_drafted += row.num_drafts
-        request.num_accepted += num_right
-        if row.num_drafts and request.lookup.predicted and not request.uses_foreseen:
-            request.num_predicted_accepted += num_right
-            request.num_predicted_rejected += row.num_drafts - num_right
-        self.note_served(request, taken)
-        self.seal(request)
+        if row.num_drafts:
+            request.num_drafted += row.num_drafts
+            request.num_accepted += num_right
+            if request.lookup.predicted and not request.uses_foreseen:
+                request.num_predicted_accepted += num_right
+                request.num_predicted_rejected += row.num_drafts - num_right
+        if taken:
+            self.note_served(request, taken)
+        if request.num_computed >= (request.num_sealed + 1) * self.pool.block_size:
+            self.seal(request)
         return Received(request, taken, ended)
 
     def _first_in_rank(self) -> Row:
@@ -196,7 +207,7 @@ class Scheduler:
 
     def _level(self, request: Request) -> None:
         """A newcomer starts level with the least served of those who are here: no claim on the time before it came."""
-        request.service = min((r.service for r in self.running() if r is not request), default=0.0)
+        request.level = request.service = min([r.service for r in self.running() if r is not request], default=0.0)
 
     def _have_room(self, requests: Sequence[Request]) -> bool:
         return sum(self._blocks_for(r.num_prompt + r.max_tokens) for r in requests) <= self.pool.num_blocks
@@ -214,6 +225,9 @@ class Scheduler:
         for row in rows:
             request = row.request
             if request.id in evicted:
+                continue
+            if request.blocks and request.num_computed + row.num_tokens <= len(request.blocks) * self.pool.block_size:
+                kept.append(row)
                 continue
             head = None
             if request.num_computed == 0 and not request.blocks:
@@ -253,6 +267,8 @@ class Scheduler:
             request.num_computed += head[1]
         if request.first_token_at is None:
             request.num_cached = request.num_computed
+        if not request.num_computed:
+            return row, None
         n = min(row.num_tokens, request.pending)
         return Row(request, n, n == request.pending), head
 
@@ -276,11 +292,11 @@ class Scheduler:
     def seal(self, request: Request) -> None:
         """Let the prefix cache know the blocks that the request has filled."""
         size = self.pool.block_size
-        while (request.num_sealed + 1) * size <= request.num_computed:
-            at = request.num_sealed
+        at = request.num_sealed
+        while (at + 1) * size <= request.num_computed:
             tokens = request.tokens[at * size : (at + 1) * size]
             request.prefix_key = self.pool.seal(request.blocks[at], request.prefix_key, tokens)
-            request.num_sealed += 1
+            request.num_sealed = at = at + 1
 
     def _blocks_for(self, tokens: int) -> int:
         return -(-tokens // self.pool.block_size)

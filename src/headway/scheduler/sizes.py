@@ -61,11 +61,25 @@ class StepSizes:
             return wanted
         return self.size if self._wasted + self._waste(wanted) <= 2 * self._costs.change else wanted
 
+    def settled(self, tokens: int) -> bool:
+        """Whether steps that need room for so many go on with the size of the last one for good."""
+        wanted = self._costs.grid.up(tokens)
+        return wanted == self.size or (wanted < self.size and self._costs.change > 0.0 and self._waste(wanted) <= 0.0)
+
     def take(self, needed: int, size: int) -> None:
         """Note that a step that needed room for `needed` tokens has `size`."""
         waste = self._waste(self._costs.grid.up(needed)) if size == self.size else 0.0
         self._wasted = self._wasted + waste if waste > 0.0 else 0.0
         self.size = size
 
+    def mark(self) -> tuple[int, float]:
+        """To come back to."""
+        return self.size, self._wasted
+
+    def go_back(self, mark: tuple[int, float]) -> None:
+        self.size, self._wasted = mark
+
     def _waste(self, wanted: int) -> float:
+        if wanted == self.size:
+            return 0.0
         return self._costs.seconds(self.size) - self._costs.seconds(wanted)

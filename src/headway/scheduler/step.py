@@ -10,10 +10,11 @@ from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Row:
     """num_tokens to compute from `request.num_computed` on: pending ones, and after them `num_drafts` of the request's drafts.
-    samples: the pending ones are all there, so the next token comes out (and one more for each draft that proves right)."""
+    samples: the pending ones are all there, so the next token comes out (and one more for each draft that proves right). Not to
+    be changed; not frozen only because that makes a step of many rows cost a good deal more."""
 
     request: Request
     num_tokens: int
@@ -29,48 +30,46 @@ class Row:
 class Step:
     """One forward pass.
 
-    size: tokens, with padding; needed: those of them that are not there only because there was room. changes: its size is
-    another than the last step's. predicted: seconds. forced_by: the requests whose pace made the step smaller than the most
-    efficient one, whose seconds per token would have been `efficient` (see charge.py). copies: to be made in this order before
-    the step starts; set by the scheduler when it gives out the blocks.
+    size: tokens, with padding; needed: those of them that are not there only because there was room. num_tokens, num_samples:
+    sums over the rows. context: sum over the tokens of the positions each attends to (itself included). changes: the size is
+    another than the last step's. predicted: seconds. All these are set by `fit`.
+
+    forced_by: the requests whose pace made the step smaller than the most efficient one, whose seconds per token would have
+    been `efficient` (see charge.py). copies: to be made in this order before the step starts; set by the scheduler when it
+    gives out the blocks.
     """
 
     rows: list[Row] = field(default_factory=list)
     size: int = 0
     needed: int = 0
+    num_tokens: int = 0
+    num_samples: int = 0
+    context: int = 0
     changes: bool = False
     predicted: float = 0.0
     forced_by: list[Request] = field(default_factory=list)
     efficient: float = 0.0
     copies: list[BlockCopy] = field(default_factory=list)
 
-    @property
-    def num_tokens(self) -> int:
-        return sum(row.num_tokens for row in self.rows)
-
-    @property
-    def num_samples(self) -> int:
-        return sum(row.num_samples for row in self.rows)
-
     def observed(self, seconds: float) -> Observation:
         """What the cost model can learn of the step, which took so long."""
         return Observation(self.size, self.context, self.num_samples, seconds, self.changes)
 
-    @property
-    def context(self) -> int:
-        """Sum over the step's tokens of the positions each attends to (itself included)."""
-        return sum(_context(row.request.num_computed, row.num_tokens) for row in self.rows)
 
-
-def fit(step: Step, needed: int, costs: CostModel, sizes: StepSizes) -> None:
-    """Set the size of a step by its rows, and what it should take."""
+def fit(step: Step, costs: CostModel, sizes: StepSizes, needed: int | None = None) -> None:
+    """Set the sums over a step's rows, its size by them, and what it should take. needed: see Step; None = all."""
     if not step.rows:
         return
-    step.needed = min(needed, step.num_tokens)
-    step.size = max(sizes.fit(step.needed), sizes.fit(step.num_tokens))
+    tokens = samples = context = 0
+    for row in step.rows:
+        n = row.num_tokens
+        tokens += n
+        samples += row.num_drafts + row.samples
+        context += n * row.request.num_computed + n * (n + 1) // 2
+    step.num_tokens, step.num_samples, step.context = tokens, samples, context
+    step.needed = tokens if needed is None else min(needed, tokens)
+    step.size = sizes.fit(tokens)
+    if step.needed < tokens:
+        step.size = max(step.size, sizes.fit(step.needed))
     step.changes = step.size != sizes.size
-    step.predicted = costs.seconds(step.size, step.context, step.num_samples) + step.changes * costs.change
-
-
-def _context(start: int, n: int) -> int:
-    return n * start + n * (n + 1) // 2
+    step.predicted = costs.seconds(step.size, context, samples) + step.changes * costs.change

@@ -1,7 +1,7 @@
 """`headway serve --record FILE`: who asked for what, when, and what came of it, as a trace that `headway simulate` reads.
 
 No text and no tokens are kept. Blocks of prompts are named by hashes with a salt that is thrown away: they show which prompts
-begin alike, and nothing else.
+begin alike, and nothing else. So are keys and addresses: whose requests are the same client's.
 """
 
 from __future__ import annotations
@@ -9,30 +9,32 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import secrets
 import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from statistics import fmean
 from typing import Any, TextIO
 
 from headway.engines.base import EngineInfo
 from headway.errors import UsageError
 from headway.modes import ModeName, Modes
 from headway.runtime.api import GenerateRequest, Timing, Usage
-from headway.scheduler.cost import CostModel
+from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
+from headway.scheduler.step import Step
 from headway.simulate.trace import MACHINE, PREFIX_TOKENS
 
 log = logging.getLogger("headway.record")
 
 FLUSH_SECONDS = 1.0
-ERROR_EVERY = 32
-"""Ends of requests between two looks at how far predictions are off."""
+SUM_UP_EVERY = 20_000
+"""Steps that are kept one by one at the most: some ten minutes."""
 
 
 def open_record(path: Path) -> TextIO:
@@ -44,7 +46,8 @@ def open_record(path: Path) -> TextIO:
 
 
 class MachineSeen:
-    """What steps cost on average while requests were served, and how far single ones were from what was expected.
+    """What steps cost on average while requests were served, how much slower or faster the machine was from second to second,
+    and how far single steps were from that.
 
     costs: the scheduler's own, which follows every change of the machine's speed.
     """
@@ -54,8 +57,11 @@ class MachineSeen:
         self._info = info
         self._looks = 0
         self._base = [0.0 for _ in costs.curve()]
-        self._per_context = self._per_sample = 0.0
-        self._errors: list[float] = []
+        self._per_context = self._per_sample = self._per_change = 0.0
+        self._steps: list[tuple[float, Observation]] = []  # with their ends, since they were last summed up
+        self._begin: float | None = None
+        self._slower: list[float] = []
+        self._squares = self._counted = 0.0
 
     def look(self) -> None:
         """Take the costs of the moment into the average."""
@@ -64,24 +70,52 @@ class MachineSeen:
             self._base[n] += seconds
         self._per_context += costs.drift * costs.per_context
         self._per_sample += costs.drift * costs.per_sample
-        if self._looks % ERROR_EVERY == 1:  # it sorts a window of errors
-            self._errors.append(costs.error()[0])
+        self._per_change += costs.change
 
-    def to_dict(self) -> dict[str, Any]:
-        """As machine.py of the simulator reads it. noise: the standard deviation of errors with such a median, if they are
-        normal: half of a normal distribution lies within 0.6745 deviations."""
+    def stepped(self, at: float, seen: Observation, arrival: float) -> None:
+        """A step has ended. at: in seconds; arrival: of a request in it, by the same clock."""
+        if self._begin is None:
+            self._begin = arrival
+        self._steps.append((at, seen))
+        if len(self._steps) >= SUM_UP_EVERY:
+            self._sum_up()
+
+    def average(self) -> CostModel:
+        """Of what `look` has seen."""
         if not self._looks:
             self.look()
-        return {
-            "base": [
-                [tokens, seconds / self._looks] for (tokens, _), seconds in zip(self._costs.curve(), self._base, strict=True)
-            ],
-            "per_context": self._per_context / self._looks,
-            "per_sample": self._per_sample / self._looks,
-            "noise": round(fmean(self._errors) / 0.6745, 4),
+        n = self._looks
+        base = [(tokens, seconds / n) for (tokens, _), seconds in zip(self._costs.curve(), self._base, strict=True)]
+        return CostModel(
+            base, self._per_context / n, self._per_sample / n, per_change=self._per_change / n, grid=self._costs.grid
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As machine.py of the simulator reads it. slower: of each second from the first arrival on, what its steps took over
+        what they should have taken by the costs; 1 where there were none. noise: the standard deviation of the logarithm of
+        what single steps took over what they should have taken in their second."""
+        self._sum_up()
+        noise = (self._squares / self._counted) ** 0.5 if self._counted else 0.0
+        return self.average().to_dict() | {
+            "noise": round(noise, 4),
+            "slower": [round(each, 3) for each in self._slower],
             "num_blocks": self._info.num_blocks,
             "block_size": self._info.block_size,
         }
+
+    def _sum_up(self) -> None:
+        """Enter the steps of whole seconds into `slower` and the noise, by the average so far."""
+        costs = self.average()
+        begin = self._begin or 0.0
+        for second, group in groupby(self._steps, key=lambda step: int(step[0] - begin)):
+            steps = [(seen.seconds, costs.expected(seen)) for _, seen in group]
+            slower = sum(seconds for seconds, _ in steps) / sum(expected for _, expected in steps)
+            self._slower += [1.0] * (second - len(self._slower))
+            self._slower[second:] = [slower]
+            for seconds, expected in steps:
+                self._squares += math.log(seconds / (slower * expected)) ** 2
+                self._counted += 1
+        self._steps.clear()
 
 
 class Recorder:
@@ -112,6 +146,10 @@ class Recorder:
         self._machine.look()
         self._lines.put(lambda: self._ended(request, outcome, usage, timing))
 
+    def stepped(self, step: Step, ended: float, seconds: float) -> None:
+        """A step has ended. Called in the engine's thread."""
+        self._machine.stepped(ended, step.observed(seconds), step.rows[0].request.arrival)
+
     def downgraded(self, request_ids: Iterable[str]) -> None:
         """These requests asked for fast and run at standard."""
         self._downgraded.update(request_ids)
@@ -140,10 +178,14 @@ class Recorder:
             "prompt_tokens": request.num_prompt,
             "output_tokens": usage.completion_tokens,
             "max_tokens": request.max_tokens,
+            "key": self._key(request.key),
             "prefix": self._prefix(request.tokens[: request.num_prompt]),
             **own_pace,
             "served": request.mode,
             "finish": outcome,
+            "seconds": round(timing.total, 4),
+            "drafted_tokens": usage.drafted_tokens,
+            "accepted_tokens": usage.accepted_tokens,
             "cached_tokens": usage.cached_tokens,
             "ttft": None if first is None else round(first - request.arrival, 4),
             "tpot": round(timing.completion / due, 5) if due > 0 else None,
@@ -157,10 +199,16 @@ class Recorder:
             "prompt_tokens": len(request.prompt),
             "output_tokens": None,
             "max_tokens": request.max_tokens,
+            "key": self._key(request.key),
             "prefix": self._prefix(request.prompt),
             **({} if request.pace is None else {"pace": request.pace}),
             "finish": "refused",
+            "seconds": 0.0,
         }
+
+    def _key(self, key: str) -> str:
+        """The same for the same key, in this recording."""
+        return hashlib.blake2b(key.encode(), digest_size=4, key=self._salt).hexdigest()
 
     def _prefix(self, prompt: Sequence[int]) -> list[int]:
         """An id of 48 bits for each whole block, which stands for it and all before it."""

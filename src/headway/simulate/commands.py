@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ MAX_BLOCKS = 100_000_000
 class SimulateOptions:
     """model or costs: where the step times come from; with neither from the trace, if that is a recording, else from the
     settings' model or DEFAULT_MODEL. kv_blocks, noise: None = the machine's own. acceptance, downgrade: see Simulation;
-    acceptance None = no speculation."""
+    acceptance None = as the recording tells, without one no speculation."""
 
     model: str | None = None
     costs: Path | None = None
@@ -60,18 +62,19 @@ def simulate_command(traffic: Traffic, options: SimulateOptions, settings: Setti
     options.check()
     if json_path is not None and json_path != STDOUT and not json_path.parent.is_dir():
         raise UsageError(f"--json: the folder {json_path.parent} doesn't exist")
-    arrivals, number = traffic.arrivals(options.seed)
+    arrivals, number, speculates = traffic.arrivals(options.seed)
     machine = _machine(traffic, options, settings)
     settings = settings.with_overrides({f"modes.{name}.pace": pace for name, pace in _promised(machine, settings).items()})
     modes = modes_from(machine.costs, settings.scheduler, settings.modes)
-    simulation = _simulation(machine, modes, settings, options)
-    if json_path is None:
-        with Bar(Console(stderr=True)) as bar:
-            bar.plan(number)
-            bar.phase(f"simulating {number:,} requests")
-            result = simulation.run(arrivals, _counter(bar))
-    else:
-        result = simulation.run(arrivals)
+    simulation = _simulation(machine, modes, settings, options, speculates)
+    with _no_collector():
+        if json_path is None:
+            with Bar(Console(stderr=True)) as bar:
+                bar.plan(number)
+                bar.phase(f"simulating {number:,} requests")
+                result = simulation.run(arrivals, _counter(bar))
+        else:
+            result = simulation.run(arrivals)
     print_report(result, _about(machine, modes), Console(stderr=json_path == STDOUT))
     if json_path is not None:
         write_json(_to_json(result, machine, traffic, options, settings), json_path)
@@ -88,7 +91,7 @@ def _machine(traffic: Traffic, options: SimulateOptions, settings: Settings) -> 
         machine = machine_of(options.model or settings.model.name or DEFAULT_MODEL)
     if options.kv_blocks is not None:
         machine = replace(machine, num_blocks=options.kv_blocks)
-    return machine if options.noise is None else replace(machine, noise=options.noise)
+    return machine if options.noise is None else replace(machine, noise=options.noise, slower=())
 
 
 def _promised(machine: Machine, settings: Settings) -> dict[str, float]:
@@ -97,23 +100,37 @@ def _promised(machine: Machine, settings: Settings) -> dict[str, float]:
     return {name: pace for name, pace in machine.paces.items() if given[name] is None}
 
 
-def _simulation(machine: Machine, modes: Modes, settings: Settings, options: SimulateOptions) -> Simulation:
+def _simulation(
+    machine: Machine, modes: Modes, settings: Settings, options: SimulateOptions, speculates: bool = False
+) -> Simulation:
     scheduler = Scheduler(
         modes,
         BlockPool(machine.num_blocks, machine.block_size),
         CostModel.from_dict(machine.costs.to_dict()),  # the scheduler's own: it learns, the machine stays as it is
         limits_from(settings.scheduler),
-        speculation=options.acceptance is not None,
+        speculation=speculates or options.acceptance is not None,
     )
     return Simulation(
         scheduler,
         modes,
         machine.costs,
         noise=machine.noise,
-        acceptance=options.acceptance or 0.0,
+        slower=machine.slower_at if machine.slower else None,
+        acceptance=options.acceptance,
         seed=options.seed,
         downgrade=options.downgrade,
     )
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Without Python's search for circles of objects: a simulation makes none, and it would look at every request's tokens
+    again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _counter(bar: Bar) -> Callable[[int], None]:
@@ -131,6 +148,7 @@ def _counter(bar: Bar) -> Callable[[int], None]:
 def _about(machine: Machine, modes: Modes) -> list[str]:
     paces = ", ".join(f"{mode.name} {mode.pace:.4g} tokens/s on {mode.max_rows} seats" for mode in modes)
     noise = f", with noise of {machine.noise:.0%}" if machine.noise else ""
+    noise += ", slower and faster by the second as recorded" if machine.slower else ""
     return [
         f"Promised: {paces}",
         f"Step times: {machine.about}{noise}; KV cache {machine.num_blocks * machine.block_size:,} tokens",

@@ -3,16 +3,14 @@ context that each adds. Their times follow without planning them; what they leav
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from math import inf
-from typing import cast
+from math import ceil, inf, sqrt
 
-from headway.modes import Modes
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
 from headway.simulate.request import SimulatedRequest
+from headway.simulate.stretch import Stretch, alike
 
 Steady = Callable[[Sequence[Request]], bool]
 """Whether a composer is sure to let all of these decoding requests ride, for as long as none comes or goes."""
@@ -24,119 +22,143 @@ def same_pace(requests: Sequence[Request]) -> bool:
     return all(r.pace == pace for r in reversed(requests))  # the fast ones come last: most often one look is enough
 
 
-class Leap:
-    """`plan`, let in who has come by its `end`, `complete`: like the scheduler's own, for a stretch of steps.
-
-    machine: what steps take; factor: drawn and multiplied to it for each step, or None. Where there is neither noise nor a
-    difference between the machine and the scheduler's cost model, that has nothing to learn from these steps.
-    """
+class Leap(Stretch):
+    """machine: what steps take; factor: of a step that starts at this time, or None. Where there is neither a factor nor a
+    difference between the machine and the scheduler's cost model, that has nothing to learn from these steps."""
 
     def __init__(
-        self, scheduler: Scheduler, modes: Modes, machine: CostModel, steady: Steady, factor: Callable[[], float] | None
+        self, scheduler: Scheduler, machine: CostModel, steady: Steady, factor: Callable[[float], float] | None
     ) -> None:
-        self.end = 0.0
-        self.busy = 0.0
-        self.steps = 0
-        self._scheduler = scheduler
-        self._pool = scheduler.pool
-        self._modes = modes
+        super().__init__(scheduler)
         self._machine = machine
         self._steady = steady
         self._factor = factor
-        self._learns = factor is not None or not _alike(scheduler.costs, machine)
+        self._learns = factor is not None or not alike(scheduler.costs, machine)
         self._running: list[SimulatedRequest] = []
         self._seen: list[Observation] = []
-        self._ends: list[float] = []
+        self._ends: list[float] = []  # of the steps before the even ones
+        self._even: tuple[float, float, int] = (0.0, 0.0, 0)  # seconds of the first of them, growth of each next one, number
+        self._begin = 0.0
+        self._first = 0.0
         self._longest = 0.0
-        self._sizes = scheduler.sizes
 
-    def plan(self, now: float, until: float | None) -> bool:
-        """Whether there is a stretch to leap over: from `now` to the step in which a request ends or somebody arrives (at
-        `until`), that step included. Then `end`, `steps` and `busy`, in seconds, say how long it is. Changes nothing else."""
-        running = self._undisturbed()
-        if not running:
+    def plan(self, running: list[SimulatedRequest], now: float, until: float) -> bool:
+        if not self._steady(running):
+            return False
+        sizes = self.scheduler.sizes.mark()
+        left = min([r.length - len(r.tokens) + r.num_prompt for r in running])
+        self._time(now, until, running, left)
+        most = len(running) * (self.steps // self.pool.block_size + 1)
+        if most > self.pool.num_free and sum([self.new_blocks(r, self.steps) for r in running]) > self.pool.num_free:
+            self.scheduler.sizes.go_back(sizes)
             return False
         self._running = running
-        self._time(now, until, min([r.length - r.num_output for r in running]))
-        return sum([self._blocks_needed(r) for r in running]) <= self._pool.num_free
+        self._advance()
+        return True
 
     def complete(self) -> list[SimulatedRequest]:
-        """Bring scheduler, pool and requests to where the steps would have brought them; returns those that ended."""
-        for seen in self._seen:
-            self._scheduler.costs.observe(seen)
-        self._scheduler.sizes = self._sizes
-        share = self.busy / len(self._running)
-        for request in self._running:
-            self._advance(request, share)
-        ended = [r for r in self._running if r.num_output == r.length]
-        for request in ended:
-            self._scheduler.cancel(request.id)
+        if self._seen:
+            self.scheduler.costs.observe(self._seen[-1])
+        ended = []
+        end, size = self.end, self.pool.block_size
+        for r in self._running:
+            r.tokens.append(r.token)
+            r.num_computed += 1
+            r.last_token_at = end
+            received = len(r.tokens) - r.num_prompt
+            r.service = r.level + received / r.pace
+            if r.num_computed >= (r.num_sealed + 1) * size:
+                self.scheduler.seal(r)
+            if received == r.length:
+                ended.append(r)
+        self.serve(self._running, 1)
+        for r in ended:
+            self.scheduler.cancel(r.id)
         return ended
 
-    def _undisturbed(self) -> list[SimulatedRequest]:
-        """Those who ride in every step from now on; none if it is not that simple."""
-        running = cast(list[SimulatedRequest], self._scheduler.running())
-        if not running or len(running) > self._scheduler.limits.max_step_tokens or not self._steady(running):
-            return []
-        for r in reversed(running):  # the latest to come are the likeliest to have a prompt to compute
-            if r.first_token_at is None or len(r.tokens) - r.num_computed != 1:
-                return []
-        for mode in self._modes:
-            seated, waiting = self._scheduler.count(mode.name)
-            if waiting and seated < mode.max_rows:
-                return []
-        return running
+    def _advance(self) -> None:
+        """Bring costs, pool and requests to where the last of the steps begins; with it counted where nobody can tell yet."""
+        for seen in self._seen[:-1]:
+            self.scheduler.costs.observe(seen)
+        share = self.busy / len(self._running)
+        steps, size = self.steps, self.pool.block_size
+        first, longest = self._first, self._longest
+        for r in self._running:
+            if r.num_computed + steps > len(r.blocks) * size:
+                self.give_blocks(r, self.new_blocks(r, steps))
+            due = r.first_token_at + (len(r.tokens) - r.num_prompt) / r.pace  # type: ignore[operator]
+            r.num_on_time += steps if first <= due and longest * r.pace <= 1.0 else self._on_time(r)
+            r.tokens += [r.token] * (steps - 1)
+            r.num_computed += steps - 1
+            r.engine_seconds += share
+        self.serve(self._running, steps - 1)
 
-    def _time(self, now: float, until: float | None, most: int) -> None:
-        rows = len(self._running)
-        context = sum([r.num_computed for r in self._running]) + rows
-        limit = inf if until is None else until
-        self._ends, self._seen = [], []
-        self._sizes = copy.copy(self._scheduler.sizes)
-        end, self.busy, self._longest = now, 0.0, 0.0
-        for _ in range(most):
-            size = self._sizes.fit(rows)
-            changes = size != self._sizes.size
-            self._sizes.take(rows, size)
+    def _time(self, now: float, limit: float, running: Sequence[Request], most: int) -> None:
+        """So many steps at most, and none that would start at `limit` or later."""
+        rows, sizes = len(running), self.scheduler.sizes
+        context = sum([r.num_computed for r in running]) + rows
+        self._ends, self._seen, self._even = [], [], (0.0, 0.0, 0)
+        self._begin = end = now
+        self._longest = 0.0
+        while len(self._ends) < most and end < limit:
+            if not self._learns and sizes.settled(rows):
+                end = self._time_even(end, limit, context, rows, most - len(self._ends))
+                break
+            size = sizes.fit(rows)
+            changes = size != sizes.size
+            sizes.take(rows, size)
             taken = self._machine.seconds(size, context, rows) + changes * self._machine.change
             if self._factor is not None:
-                taken *= self._factor()
+                taken *= self._factor(end)
             if self._learns:
                 self._seen.append(Observation(size, context, rows, taken, changes))
             end += taken
             self._ends.append(end)
             self._longest = max(self._longest, taken)
-            if end >= limit:
-                break
             context += rows
-        self.end, self.steps, self.busy = end, len(self._ends), end - now
+        self._first = self._ends[0] if self._ends else now + self._even[0]
+        self.end, self.steps, self.busy = end, len(self._ends) + self._even[2], end - now
 
-    def _blocks_needed(self, r: SimulatedRequest) -> int:
-        return -(-(r.num_computed + self.steps) // self._pool.block_size) - len(r.blocks)
-
-    def _advance(self, r: SimulatedRequest, share: float) -> None:
-        need = self._blocks_needed(r)
-        if need > 0:
-            blocks = self._pool.allocate(need)
-            assert blocks is not None
-            r.blocks += blocks
-        r.num_on_time += self._on_time(r)
-        r.tokens += [r.token] * self.steps
-        r.last_token_at = self.end
-        for _ in range(self.steps):  # one by one, since who goes first may hang on the last bit
-            r.service += 1.0 / r.pace
-        r.num_computed += self.steps
-        r.engine_seconds += share
-        self._scheduler.note_served(r, self.steps)
-        self._scheduler.seal(r)
+    def _time_even(self, begin: float, limit: float, context: int, rows: int, most: int) -> float:
+        """Steps that keep their size, each `growth` longer than the one before; returns their end."""
+        sizes = self.scheduler.sizes
+        sizes.take(rows, sizes.size)
+        first = self._machine.seconds(sizes.size, context, rows)
+        growth = self._machine.attended * rows
+        number = min(most, _steps_until(limit - begin, first, growth))
+        self._even = first, growth, number
+        self._longest = max(self._longest, first + growth * (number - 1))
+        return begin + _sum(number, first, growth)
 
     def _on_time(self, r: SimulatedRequest) -> int:
+        """How many of the tokens of all steps come by their deadlines."""
         assert r.first_token_at is not None
-        if self._ends[0] <= r.due and self._longest <= 1.0 / r.pace:
-            return self.steps
         first, received, pace = r.first_token_at, r.num_output, r.pace
-        return sum([end <= first + n / pace for n, end in enumerate(self._ends, received)])
+        return sum([end <= first + n / pace for n, end in enumerate(self._every_end(), received)])
+
+    def _every_end(self) -> list[float]:
+        seconds, growth, number = self._even
+        begin = self._ends[-1] if self._ends else self._begin
+        return self._ends + [begin + _sum(n, seconds, growth) for n in range(1, number + 1)]
 
 
-def _alike(a: CostModel, b: CostModel) -> bool:
-    return a.to_dict() == b.to_dict() and a.drift == b.drift
+def _sum(n: int, first: float, growth: float) -> float:
+    """Seconds of n steps."""
+    return n * first + growth * (n * (n - 1) // 2)
+
+
+def _steps_until(seconds: float, first: float, growth: float) -> int:
+    """The fewest steps that take at least so many seconds; at least one."""
+    if seconds == inf:
+        return 10**9
+    if growth > 0.0:
+        b = first / growth - 0.5
+        n = ceil(sqrt(b * b + 2.0 * seconds / growth) - b)
+    else:
+        n = ceil(seconds / first)
+    n = max(1, n - 1)  # the formula may be off by its rounding
+    while _sum(n, first, growth) < seconds:
+        n += 1
+    while n > 1 and _sum(n - 1, first, growth) >= seconds:
+        n -= 1
+    return n

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from headway.catalog.home import home
@@ -22,7 +23,8 @@ MAX_NOISE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """paces: promised on it, by mode; empty where they are to follow from the costs. noise: see Simulation.
+    """paces: promised on it, by mode; empty where they are to follow from the costs. noise: see Simulation. slower: of each
+    second, from the first arrival on and again from the beginning at its end, what steps took over what the costs say.
     about: what it is, for people."""
 
     costs: CostModel
@@ -31,6 +33,11 @@ class Machine:
     about: str
     paces: Mapping[ModeName, float] = field(default_factory=dict)
     noise: float = 0.0
+    slower: tuple[float, ...] = ()
+
+    def slower_at(self, now: float) -> float:
+        """Of a step that starts then."""
+        return self.slower[int(now) % len(self.slower)]
 
 
 def machine_of(model: str) -> Machine:
@@ -72,6 +79,9 @@ def _machine(data: object, file: Path) -> Machine:
     try:
         paces = {ModeName(name): float(pace) for name, pace in dict(data.get("paces", {})).items()}
         noise = min(MAX_NOISE, max(0.0, float(data.get("noise", 0.0))))
-        return Machine(CostModel.from_dict(data), blocks, size, file.name, paces, noise)
+        slower = [float(each) for each in data.get("slower", ())]
+        if not all(0.0 < each < inf for each in slower):
+            raise ValueError("the numbers of slower should be above 0")
+        return Machine(CostModel.from_dict(data), blocks, size, file.name, paces, noise, tuple(slower))
     except (ValueError, TypeError) as error:
         raise UsageError(f"{file} holds no step times: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from headway.modes import Mode
 from headway.scheduler.lookup import MAX_DRAFTS
@@ -15,16 +16,26 @@ _FIRST_SHARED = -2
 
 @dataclass(slots=True, eq=False)
 class SimulatedRequest(Request):
-    """token: stands for every token that is this request's alone, so that no other prompt shares it; sampled: what a step
+    """drafts_per_step: guesses to be verified in each step on average; acceptance: the chance that one proves right. then,
+    think: see Arrival.
+
+    token: stands for every token that is this request's alone, so that no other prompt shares it; sampled: what a step
     without drafts gives it. length: output tokens after which it ends."""
 
     token: int = 0
     length: int = 0
     sampled: list[int] = field(default_factory=list)
+    drafts_per_step: float = inf
+    acceptance: float = 0.0
+    then: Arrival | None = None
+    think: float = 0.0
 
     def guess(self) -> None:
-        """As many drafts as may be, wherever it decodes; whether they prove right is drawn when they are verified."""
+        """As many drafts as may be, wherever it decodes and there haven't been enough; whether they prove right is drawn when
+        they are verified."""
         decodes = self.pending == 1 and self.first_token_at is not None
+        if self.num_drafted > self.drafts_per_step * (self.num_output - self.num_accepted):
+            decodes = False
         self.drafts = [self.token] * min(MAX_DRAFTS, self.max_tokens - self.num_output - 1) if decodes else []
 
 
@@ -50,6 +61,8 @@ def from_arrival(arrival: Arrival, number: int, mode: Mode, highest_pace: float)
         length=length,
         key=arrival.key or "",
         sampled=[number],
+        then=arrival.then,
+        think=arrival.think,
     )
 
 

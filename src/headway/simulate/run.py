@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import count
+from math import inf
+from typing import cast
 
 from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Refused
+from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
 from headway.scheduler.scheduler import Scheduler
 from headway.scheduler.step import Row, Step
+from headway.simulate.coming import Coming
 from headway.simulate.leap import Leap, Steady, same_pace
 from headway.simulate.request import STOP, SimulatedRequest, from_arrival
 from headway.simulate.result import SimulationResult
+from headway.simulate.stretch import Stretch, alike, undisturbed
 from headway.simulate.trace import Arrival
+from headway.simulate.turns import Turns
 
 TELL_EVERY = 1000
 """Arrivals between two words about how far it is."""
@@ -24,7 +30,9 @@ class Simulation:
     """One run of traffic; `run` may be called once.
 
     machine: what steps really take (the scheduler has a cost model of its own, and learns). noise: standard deviation of the
-    logarithm of a factor on each step's time. acceptance: the chance that a draft proves right, if the scheduler speculates.
+    logarithm of a factor on each step's time, whose mean is 1. slower: another factor, of steps that start at a time. If the
+    scheduler speculates: acceptance, the chance that a draft proves right (drafts are offered in each step); None: as many
+    drafts as each arrival says, of which as many prove right.
     downgrade: a fast request that finds no place is tried at standard, as the server does. steady: when the scheduler's
     composer is sure to let all ride; steps are planned one by one elsewhere, and everywhere if it is None.
     """
@@ -36,7 +44,8 @@ class Simulation:
         machine: CostModel,
         *,
         noise: float = 0.0,
-        acceptance: float = 0.0,
+        slower: Callable[[float], float] | None = None,
+        acceptance: float | None = None,
         seed: int = 0,
         downgrade: bool = True,
         steady: Steady | None = same_pace,
@@ -48,24 +57,23 @@ class Simulation:
         self._machine = machine
         self._acceptance = acceptance
         self._downgrade = downgrade
-        lognormal = random.Random(f"noise {seed}").lognormvariate
-        self._factor: Callable[[], float] | None = (lambda: lognormal(0.0, noise)) if noise else None
+        self._factor = _factor(slower, noise, seed)
         self._draw = random.Random(f"drafts {seed}").random
         self._numbers = count(1)
-        self._leap: Leap | None = None
+        self._stretches: list[Stretch] = []
         if steady is not None and not scheduler.speculation:
-            self._leap = Leap(scheduler, modes, machine, steady, self._factor)
-        self._coming: Iterator[Arrival] = iter(())
-        self._next: Arrival | None = None
+            self._stretches.append(Leap(scheduler, machine, steady, self._factor))
+            if scheduler.composer is compose and self._factor is None and alike(scheduler.costs, machine):
+                self._stretches.append(Turns(scheduler))
+        self._coming = Coming()
         self._tell: Callable[[int], None] = lambda arrived: None
 
     def run(self, arrivals: Iterable[Arrival], tell: Callable[[int], None] | None = None) -> SimulationResult:
         """Until all have been served. arrivals: in order of time, each with a mode. tell: hears now and then how many have
         arrived."""
         self._tell = tell or self._tell
-        self._coming = iter(arrivals)
-        self._next = next(self._coming, None)
-        begin = self.now = self._next.at if self._next else 0.0
+        self._coming = Coming(arrivals)
+        begin = self.now = self._coming.at if self._coming.at < inf else 0.0
         while self._turn():
             pass
         self.result.seconds = self.now - begin
@@ -74,48 +82,45 @@ class Simulation:
         return self.result
 
     def _turn(self) -> bool:
-        """A leap, a step, or the wait for the next arrival; False when there is nothing left to do."""
-        if self._leap is not None and self._leap.plan(self.now, self._next.at if self._next else None):
-            self._pass(self._leap.end, self._leap.steps, self._leap.busy)
-            for request in self._leap.complete():
-                self.result[request.mode].add(request)
-            return True
+        """A stretch of steps, a step, or the wait for the next arrival; False when there is nothing left to do."""
+        running = undisturbed(self._scheduler, self._modes) if self._stretches else []
+        for stretch in self._stretches if running else ():
+            if stretch.plan(running, self.now, self._coming.at):
+                self._pass(stretch.end, stretch.steps, stretch.busy)
+                for request in stretch.complete():
+                    self._end(request)
+                return True
         step = self._scheduler.plan(self.now)
         if step is not None:
             self._run(step)
             return True
-        if self._next is None:
+        if self._coming.at == inf:
             return False
-        self._pass(self._next.at, 0, 0.0)
+        self._pass(self._coming.at, 0, 0.0)
         return True
 
     def _run(self, step: Step) -> None:
-        seconds = self._seconds(step)
+        seconds = self._machine.seconds(step.size, step.context, step.num_samples) + step.changes * self._machine.change
         if self._factor is not None:
-            seconds *= self._factor()
+            seconds *= self._factor(self.now)
         self._pass(self.now + seconds, 1, seconds)
         sampled = [self._sample(row) for row in step.rows if row.samples]
         for received in self._scheduler.complete(step, sampled, self.now, seconds):
             if received.ended:
-                self.result[received.request.mode].add(received.request)
+                self._end(cast(SimulatedRequest, received.request))
 
-    def _seconds(self, step: Step) -> float:
-        """As by the step's own sums, but in one pass over its rows."""
-        context = samples = 0
-        for row in step.rows:
-            n = row.num_tokens
-            context += n * row.request.num_computed + n * (n + 1) // 2
-            samples += row.num_samples
-        return self._machine.seconds(step.size, context, samples) + step.changes * self._machine.change
+    def _end(self, request: SimulatedRequest) -> None:
+        self.result[request.mode].add(request)
+        if request.then is not None:
+            self._coming.add(request.then, self.now + request.think)
 
     def _pass(self, end: float, steps: int, busy: float) -> None:
         """Let time pass. Who comes while a step runs finds those whom it ends still in their seats, as in the engine loop."""
         self.now = end
         self.result.steps += steps
         self.result.busy += busy
-        while self._next is not None and self._next.at <= end:
-            self._arrive(self._next)
-            self._next = next(self._coming, None)
+        while self._coming.at <= end:
+            self._arrive(self._coming.pop())
 
     def _arrive(self, arrival: Arrival) -> None:
         assert arrival.mode is not None
@@ -132,28 +137,44 @@ class Simulation:
             asked.refused += 1
         except ValueError:
             asked.too_long += 1
+        if arrival.then is not None:  # its answer was a refusal
+            self._coming.add(arrival.then, arrival.at + arrival.think)
 
     def _add(self, arrival: Arrival, name: ModeName) -> bool:
-        mode = self._modes[name]
+        request = from_arrival(arrival, next(self._numbers), self._modes[name], self._modes.fast.pace)
+        if self._acceptance is not None:
+            request.acceptance = self._acceptance
+        else:
+            request.acceptance, request.drafts_per_step = arrival.acceptance, arrival.drafts_per_step or 0.0
         try:
-            self._scheduler.add(from_arrival(arrival, next(self._numbers), mode, self._modes.fast.pace), self.now)
+            self._scheduler.add(request, self.now)
         except Refused:
             return False
         return True
 
     def _sample(self, row: Row) -> list[int]:
         """The row's drafts as far as they prove right, and one token more, the last of which ends the request if it is time."""
-        request = row.request
-        assert isinstance(request, SimulatedRequest)
-        left = request.length - request.num_output
+        request = cast(SimulatedRequest, row.request)
+        left = request.length - (len(request.tokens) - request.num_prompt)
         if not row.num_drafts and left > 1:
             return request.sampled
         tokens: list[int] = []
         for draft in request.drafts[: row.num_drafts]:
-            if self._draw() >= self._acceptance:
+            if self._draw() >= request.acceptance:
                 break
             tokens.append(draft)
         tokens.append(-request.token if len(tokens) < row.num_drafts else request.token)
         if len(tokens) >= left:
             tokens[left - 1 :] = [STOP]
         return tokens
+
+
+def _factor(slower: Callable[[float], float] | None, noise: float, seed: int) -> Callable[[float], float] | None:
+    """On the seconds of a step that starts at a time."""
+    if not noise:
+        return slower
+    lognormal = random.Random(f"noise {seed}").lognormvariate
+    mean = -0.5 * noise**2
+    if slower is None:
+        return lambda now: lognormal(mean, noise)
+    return lambda now: slower(now) * lognormal(mean, noise)

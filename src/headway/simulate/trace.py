@@ -1,8 +1,9 @@
 """Traces: who asked for what, and when. Three formats are read; `headway serve --record` writes the first of them.
 
 - headway's own, JSON lines: `{"at": 0.25, "mode": "fast", "prompt_tokens": 120, "output_tokens": 64}`, if known with `pace`,
-  `max_tokens`, `key` and `prefix` (ids of the prompt's leading blocks of PREFIX_TOKENS tokens, the same for the same content).
-  `at` is in seconds from any beginning. An `output_tokens` of null is unknown: the request was refused. Other keys are ignored.
+  `max_tokens`, `key`, `prefix` (ids of the prompt's leading blocks of PREFIX_TOKENS tokens, the same for the same content),
+  `seconds` (from `at` to the end) and `drafted_tokens` and `accepted_tokens`. `at` is in seconds from any beginning. An
+  `output_tokens` of null is unknown: the request was refused. Other keys are ignored.
 - Mooncake's, JSON lines: `{"timestamp": 3000, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1]}`: milliseconds,
   and an id for each block of 512 prompt tokens, the last perhaps not full (kvcache-ai/Mooncake, FAST25-release/traces).
 - Azure's, CSV: `TIMESTAMP,ContextTokens,GeneratedTokens`, the time as a date (Azure/AzurePublicDataset, LLM inference traces).
@@ -14,7 +15,7 @@ import csv
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -34,12 +35,16 @@ MACHINE = "machine"
 _MACHINE_LINE = f'{{"{MACHINE}":'
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arrival:
-    """A request before anybody has served it. at: seconds since the trace's first one; output_tokens: how long its answer is,
-    max_tokens: how long it might have been (None: no longer). mode: None where the trace names none. prefix: ids of the
-    prompt's leading blocks of `prefix_tokens` tokens; equal ids in equal places stand for the same tokens. key: who asked.
-    pace: tokens/s asked for explicitly; None: the mode's."""
+    """A request before anybody has served it; not frozen only because there may be millions. at: seconds since the trace's
+    first one; output_tokens: how long its answer is, max_tokens: how long it might have been (None: no longer). mode: None
+    where the trace names none. prefix: ids of the prompt's leading blocks of `prefix_tokens` tokens; equal ids in equal places
+    stand for the same tokens. key: who asked. pace: tokens/s asked for explicitly; None: the mode's.
+
+    Of a recording: ended, seconds as `at`, None if unknown. drafts_per_step, acceptance: how many guesses were verified in each
+    step that it rode in after the first, and the share of them that were right. then: the request that comes `think` seconds
+    after this one's end (see coming.py)."""
 
     at: float
     prompt_tokens: int
@@ -50,6 +55,11 @@ class Arrival:
     prefix_tokens: int = PREFIX_TOKENS
     key: str | None = None
     pace: float | None = None
+    ended: float | None = None
+    drafts_per_step: float | None = None
+    acceptance: float = 0.0
+    then: Arrival | None = field(default=None, compare=False, repr=False)
+    think: float = 0.0
 
 
 def read_trace(path: Path) -> list[Arrival]:
@@ -67,10 +77,10 @@ def read_trace(path: Path) -> list[Arrival]:
     known = [a.output_tokens for a in arrivals if a.output_tokens != UNKNOWN]
     typical = max(1, round(median(known))) if known else 1
     begin = min(a.at for a in arrivals)
-    arrivals = [
-        replace(a, at=a.at - begin, output_tokens=typical if a.output_tokens == UNKNOWN else max(1, a.output_tokens))
-        for a in arrivals
-    ]
+    for a in arrivals:
+        a.at -= begin
+        a.ended = None if a.ended is None else a.ended - begin
+        a.output_tokens = typical if a.output_tokens == UNKNOWN else max(1, a.output_tokens)
     arrivals.sort(key=lambda a: a.at)  # a recording is in order of who ended
     return arrivals
 
@@ -96,8 +106,14 @@ def with_modes(arrivals: Iterable[Arrival], fast_share: float, seed: int) -> Ite
     draw = random.Random(f"modes {seed}").random
     for arrival in arrivals:
         if arrival.mode is None:
-            arrival = replace(arrival, mode=ModeName.FAST if draw() < fast_share else ModeName.STANDARD)
+            arrival = _copy(arrival, ModeName.FAST if draw() < fast_share else ModeName.STANDARD)
         yield arrival
+
+
+def _copy(a: Arrival, mode: ModeName) -> Arrival:
+    """Like dataclasses.replace, which takes three times as long; there may be millions."""
+    asked = (a.at, a.prompt_tokens, a.output_tokens, mode, a.max_tokens, a.prefix, a.prefix_tokens, a.key, a.pace)
+    return Arrival(*asked, a.ended, a.drafts_per_step, a.acceptance)
 
 
 def _parse(lines: Iterable[str], path: Path) -> Iterator[Arrival]:
@@ -155,6 +171,9 @@ class _OwnLine(_Line):
     prefix: Annotated[tuple[Id, ...], Field(strict=False)] = ()
     key: str | None = None
     pace: Annotated[float, Field(gt=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
+    drafted_tokens: Annotated[int, Field(ge=0)] | None = None
+    accepted_tokens: Annotated[int, Field(ge=0)] = 0
 
 
 class _MooncakeLine(_Line):
@@ -169,7 +188,14 @@ def _own(line: str) -> Arrival:
     output = UNKNOWN if a.output_tokens is None else a.output_tokens
     if a.max_tokens is not None and a.max_tokens < output:
         raise ValueError(f"output_tokens is {output}, more than max_tokens, {a.max_tokens}")
-    return Arrival(a.at, a.prompt_tokens, output, a.mode, a.max_tokens, a.prefix, PREFIX_TOKENS, a.key, a.pace)
+    arrival = Arrival(a.at, a.prompt_tokens, output, a.mode, a.max_tokens, a.prefix, PREFIX_TOKENS, a.key, a.pace)
+    if a.seconds is not None:
+        arrival.ended = a.at + a.seconds
+    if a.drafted_tokens is not None:
+        steps = output - 1 - a.accepted_tokens  # after the first one
+        arrival.drafts_per_step = a.drafted_tokens / steps if steps > 0 else 0.0
+        arrival.acceptance = min(1.0, a.accepted_tokens / a.drafted_tokens) if a.drafted_tokens else 0.0
+    return arrival
 
 
 def _mooncake(line: str) -> Arrival:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import isfinite
 from pathlib import Path
 
 from headway.errors import UsageError
 from headway.simulate.arrivals import Gap, Lengths, bursts, constant, poisson, synthetic
+from headway.simulate.clients import Clients
+from headway.simulate.coming import closed_loops
 from headway.simulate.trace import Arrival, read_trace, with_modes
 
 MAX_LENGTH = 1_000_000
@@ -20,6 +21,8 @@ DEFAULT_REQUESTS = 10_000
 class Traffic:
     """trace: a file, or one of constant, poisson and bursty: arrivals per second, made up. requests: how many at most (None:
     the whole trace, DEFAULT_REQUESTS made-up ones). fast_share: of the arrivals that name no mode.
+
+    clients: who of a recording waits for an end before the next request comes.
 
     cv, prompt_tokens, output_tokens, spread: of made-up traffic, see arrivals.py. times: a trace's arrivals come so many times
     as densely."""
@@ -35,20 +38,27 @@ class Traffic:
     spread: float = 0.0
     fast_share: float = 0.0
     times: float = 1.0
+    clients: Clients = Clients.AUTO
 
-    def arrivals(self, seed: int) -> tuple[Iterator[Arrival], int]:
-        """The arrivals, each with a mode, and how many there are. Raises UsageError."""
+    def arrivals(self, seed: int) -> tuple[Iterator[Arrival], int, bool]:
+        """The arrivals that come by the clock, each with a mode; how many there are, with those that wait for an end; and
+        whether guesses were verified for some of them. Raises UsageError."""
         self._check()
+        speculates = False
         coming: Iterable[Arrival]
         if self.trace is not None:
             whole = read_trace(self.trace)
             number = len(whole) if self.requests is None else min(self.requests, len(whole))
-            coming = (replace(arrival, at=arrival.at / self.times) for arrival in islice(whole, number))
+            whole = whole[:number]
+            speculates = any(arrival.drafts_per_step for arrival in whole)
+            if self.clients is not Clients.OPEN:
+                whole = closed_loops(whole, everybody=self.clients is Clients.CLOSED)
+            coming = (replace(arrival, at=arrival.at / self.times) for arrival in whole) if self.times != 1.0 else whole
         else:
             number = DEFAULT_REQUESTS if self.requests is None else self.requests
             prompt, output = (Lengths(mean, self.spread) for mean in (self.prompt_tokens, self.output_tokens))
             coming = synthetic(self._gap(seed), number, prompt, output, seed)
-        return with_modes(coming, self.fast_share, seed), number
+        return with_modes(coming, self.fast_share, seed), number, speculates
 
     def _gap(self, seed: int) -> Gap:
         if self.constant is not None:
