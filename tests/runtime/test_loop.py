@@ -36,6 +36,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.steps = 0
+        self.seconds: list[float] = []
         self.ends: list[tuple[str, str, int]] = []
         self.requests: list[tuple[str, str]] = []
 
@@ -47,6 +48,9 @@ class Seen:
 
     def on_finish(self, mode: str, outcome: str, usage: Any, timing: Any, ttft: float | None) -> None:
         self.ends.append((str(mode), outcome, usage.completion_tokens))
+
+    def stepped(self, step: Any, ended: float, seconds: float) -> None:
+        self.seconds.append(seconds)
 
     def ended(self, request: Any, outcome: str, usage: Any, timing: Any) -> None:
         self.requests.append((request.id, outcome))
@@ -127,6 +131,8 @@ def test_it_generates_and_says_what_was_used(rig: Callable[..., Rig]) -> None:
     assert last.timing.total >= last.timing.completion >= 0
     assert r.seen.ends == [("standard", "length", 6)]
     assert r.seen.requests == [("r1", "length")]
+    assert len(r.seen.seconds) == r.seen.steps
+    assert min(r.seen.seconds) > 0.0
 
 
 def test_many_at_once_each_get_their_own(rig: Callable[..., Rig]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from headway.engines.base import EngineInfo
 from headway.errors import RequestError, UsageError
 from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest, Timing, Usage
-from headway.scheduler.cost import CostModel, Observation
+from headway.scheduler.cost import CostModel
 from headway.scheduler.request import Request
+from headway.scheduler.sizes import StepSizes
+from headway.scheduler.step import Row, Step, fit
+from headway.server import record
 from headway.server.app import create_app
-from headway.server.record import ERROR_EVERY, MachineSeen, Recorder, open_record
+from headway.server.record import MachineSeen, Recorder, open_record
 from headway.simulate.machine import machine_of_recording
 from headway.simulate.trace import MACHINE, Arrival, read_trace
 from server.scripted import MODES, World
@@ -39,10 +43,19 @@ class Recording:
         self.recorder.close()
         return [line for text in self.path.read_text().splitlines() if MACHINE not in (line := json.loads(text))]
 
-    def end(self, name: str, prompt: list[int], *, arrival: float = 100.0, pace: float | None = None) -> None:
+    def stepped(self, at: float, slower: float, rows: int = 8) -> None:
+        """A step of some rows with 30 tokens each has ended, that took so many times as long as expected."""
+        standard = ModeName.STANDARD
+        requests = [Request(str(n), standard, 10.0, 100.0, 102.0, [1] * 30, 50, num_computed=29) for n in range(rows)]
+        step = Step([Row(request, 1, True) for request in requests])
+        fit(step, self.costs, StepSizes(self.costs))
+        step.changes = False
+        self.recorder.stepped(step, at, slower * self.costs.expected(step.observed(1.0)))
+
+    def end(self, name: str, prompt: list[int], *, arrival: float = 100.0, pace: float | None = None, key: str = "") -> None:
         """A standard request that got 11 tokens ends."""
         mode = MODES.standard
-        request = Request(name, mode.name, pace or mode.pace, arrival, arrival + 2, list(prompt), 50)
+        request = Request(name, mode.name, pace or mode.pace, arrival, arrival + 2, list(prompt), 50, key=key)
         request.first_token_at = arrival + 0.3
         request.tokens += [1] * 11
         self.recorder.ended(request, "stop", Usage(len(prompt), 11, 4, 0.5, 0.9, request.pace), TIMING)
@@ -74,7 +87,8 @@ def test_it_reads_back_as_the_arrivals_and_the_same_beginnings_have_the_same_ids
     recording.lines()
     early, late = read_trace(recording.path)
     assert (early.at, late.at) == (0.0, pytest.approx(1.0))
-    assert early == Arrival(0.0, 71, 11, ModeName.STANDARD, 50, early.prefix)
+    asked = (0.0, 71, 11, ModeName.STANDARD, 50, early.prefix)
+    assert early == Arrival(*asked, key=early.key, ended=pytest.approx(1.3), drafts_per_step=0.0)  # type: ignore[arg-type]
     assert len(early.prefix) == len(late.prefix) == 2
     assert early.prefix[0] == late.prefix[0]
     assert early.prefix[1] != late.prefix[1]
@@ -97,24 +111,61 @@ def test_a_second_recording_goes_on_in_the_same_file(tmp_path: Path) -> None:
     assert len(read_trace(tmp_path / "record.jsonl")) == 2
 
 
-def test_the_machine_of_the_recording_is_found_again_as_it_was_on_average(recording: Recording) -> None:
-    before = recording.costs.seconds(4, 100, 4)
+def test_the_machine_of_the_recording_is_found_again(recording: Recording) -> None:
+    expected = recording.costs.seconds(4, 100, 4)
+    recording.costs.drift = 1.5  # what the scheduler has learnt by now
     recording.end("a", [1])
-    for error in (0.05, -0.05):
-        expected = recording.costs.seconds(4, 100, 4)
-        recording.costs.observe(Observation(4, 100, 4, expected * (1 + error)))
-    recording.costs.drift = 1.5
-    after = recording.costs.seconds(4, 100, 4)
-    for _ in range(ERROR_EVERY):
-        recording.end("b", [1])
     recording.lines()
     machine = machine_of_recording(recording.path)
     assert machine is not None
-    assert machine.costs.seconds(4, 100, 4) == pytest.approx((before + ERROR_EVERY * after) / (1 + ERROR_EVERY))
-    assert machine.noise == pytest.approx(0.05 / 2 / 0.6745, abs=1e-3)
+    assert machine.costs.seconds(4, 100, 4) == pytest.approx(expected)
+    assert (machine.noise, machine.slower) == (0.0, ())
     assert (machine.num_blocks, machine.block_size) == (99, 16)
     assert machine.paces == {mode.name: mode.pace for mode in MODES}
-    assert len(read_trace(recording.path)) == 1 + ERROR_EVERY
+    assert len(read_trace(recording.path)) == 1
+
+
+@pytest.mark.parametrize("most", [3, 1000])
+def test_how_slow_the_machine_was_in_each_second(recording: Recording, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(record, "SUM_UP_EVERY", most)
+    # Seconds from the first arrival on, at 100.0: one as expected, one without steps, one twice as slow, one uneven.
+    for at, slower in ((100.1, 1.0), (100.5, 1.0), (102.1, 2.0), (102.2, 2.0), (102.3, 2.0), (103.5, 1.5), (103.6, 0.5)):
+        recording.stepped(at, slower)
+    recording.end("a", [1])
+    recording.lines()
+    machine = machine_of_recording(recording.path)
+    assert machine is not None
+    assert machine.slower == (1.0, 1.0, 2.0, 1.0)
+    assert [machine.slower_at(now) for now in (0.0, 2.9, 3.0, 6.5)] == [1.0, 2.0, 1.0, 2.0]
+    if most > 7:  # else the uneven second is summed up in two parts, each with a mean of its own
+        assert machine.noise == pytest.approx(math.sqrt((math.log(1.5) ** 2 + math.log(0.5) ** 2) / 7), abs=1e-4)
+
+
+def test_sizes_that_took_longer_than_others_are_told_from_seconds_that_did(recording: Recording) -> None:
+    for second in range(20):
+        slower = 1.0 if second % 2 else 1.4
+        recording.stepped(100.2 + second, 0.9 * slower, rows=1)
+        recording.stepped(100.4 + second, 1.1 * slower, rows=8)
+    recording.end("a", [1])
+    recording.lines()
+    machine = machine_of_recording(recording.path)
+    assert machine is not None
+    ratios = [machine.costs.seconds(n) / recording.costs.seconds(n) for n in (1, 8)]
+    assert ratios[1] / ratios[0] == pytest.approx(1.1 / 0.9)
+    assert [machine.slower[n] / machine.slower[n + 1] for n in range(0, 20, 2)] == pytest.approx([1.4] * 10, rel=0.01)
+    assert machine.noise < 0.01
+
+
+def test_who_asked_is_named_by_a_hash_that_says_nothing_elsewhere(tmp_path: Path) -> None:
+    keys = []
+    for name in ("one", "two"):
+        recording = Recording(tmp_path / name)
+        for key in ("secret", "another", "secret"):
+            recording.end(key, [1], key=key)
+        keys.append([line["key"] for line in recording.lines()])
+    assert keys[0][0] == keys[0][2] != keys[0][1]
+    assert "secret" not in keys[0]
+    assert keys[0][0] != keys[1][0]
 
 
 def asked_of(recording: Recording, refused: set[ModeName]) -> tuple[World, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from headway.modes import Mode, ModeName, Modes
 from headway.scheduler.blocks import BlockPool
@@ -35,7 +35,8 @@ def simulation(
     composer: Composer = compose,
     steady: Steady | None = same_pace,
     noise: float = 0.0,
-    acceptance: float = 0.0,
+    acceptance: float | None = None,
+    slower: Callable[[float], float] | None = None,
     downgrade: bool = True,
     **seats: int,
 ) -> Simulation:
@@ -43,7 +44,15 @@ def simulation(
     pool = BlockPool(num_blocks, block_size)
     scheduler = Scheduler(of, pool, costs(), Limits(), speculation=speculation, composer=composer)
     return Simulation(
-        scheduler, of, machine or costs(), noise=noise, acceptance=acceptance, downgrade=downgrade, steady=steady, seed=3
+        scheduler,
+        of,
+        machine or costs(),
+        noise=noise,
+        slower=slower,
+        acceptance=acceptance,
+        downgrade=downgrade,
+        steady=steady,
+        seed=3,
     )
 
 

@@ -153,6 +153,18 @@ def test_step_times_that_are_none(headway: Headway, data: object, said: str) -> 
     assert said in done.stderr
 
 
+def test_clients_of_a_recording_wait_for_their_answers_unless_they_are_told_not_to(headway: Headway) -> None:
+    lines, at = [], 0.0
+    for _ in range(40):  # one client, on a machine ten times as fast as ours
+        lines.append(f'{{"at": {at}, "mode": "standard", "prompt_tokens": 30, "output_tokens": 50, "seconds": 0.06}}')
+        at += 0.07
+    (headway.folder / "trace.jsonl").write_text("\n".join(lines))
+    told = [headway.report("trace.jsonl", *more) for more in ((), ("--clients", "closed"), ("--clients", "open"))]
+    waits, also, at_once = (report["seconds"] for report in told)
+    assert waits == also > 15  # one after the other
+    assert at_once < 6  # type: ignore[operator]
+
+
 def test_help_shows_the_defaults_that_it_names(headway: Headway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     done = headway("--help")

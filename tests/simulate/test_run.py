@@ -100,6 +100,29 @@ def test_drafts_that_prove_right_save_steps_and_change_no_length() -> None:
     assert steps[0.9] < 0.7 * steps[0.0]
 
 
+def test_as_many_drafts_are_verified_as_the_recording_says_and_as_many_prove_right() -> None:
+    steps = {}
+    for drafts, acceptance in ((0.0, 0.0), (1.0, 0.5), (1.0, 0.9), (None, 0.9)):
+        arrivals = [Arrival(0.0, 40, 400, STANDARD, drafts_per_step=drafts, acceptance=acceptance)]
+        s = simulation(speculation=True)
+        assert s.run(arrivals).standard.tokens == 400
+        steps[drafts, acceptance] = s.result.steps
+    assert steps[0.0, 0.0] == steps[None, 0.9] == 400
+    assert steps[1.0, 0.5] == pytest.approx(400 / 1.5, rel=0.1)
+    assert steps[1.0, 0.9] == pytest.approx(400 / 1.9, rel=0.1)
+
+
+def test_a_machine_that_is_slow_for_a_while_makes_those_late_who_are_there_then() -> None:
+    arrivals = [Arrival(5.0 * n, 40, 30, STANDARD) for n in range(4)]
+    steady, slow = (simulation(slower=slower) for slower in (None, lambda now: 12.0 if 5.0 <= now < 9.0 else 1.0))
+    steady.run(arrivals)
+    slow.run(arrivals)
+    assert list(steady.result.standard.tpot) == pytest.approx([steady.result.standard.tpot[0]] * 4)
+    late = [tpot > 5 * quick for tpot, quick in zip(slow.result.standard.tpot, steady.result.standard.tpot, strict=True)]
+    assert late == [False, True, False, False]
+    assert slow.result.standard.attainment < 0.9  # type: ignore[operator]
+
+
 def test_noise_disturbs_times_and_the_scheduler_learns_the_true_machine() -> None:
     quiet = simulation().run(standard(0.0, output=200))
     noisy = simulation(noise=0.2).run(standard(0.0, output=200))
@@ -166,7 +189,8 @@ def test_leaping_over_steps_changes_nothing(
         assert s._scheduler.pool.num_free == num_blocks
 
 
-def test_most_steps_of_one_mode_are_leapt_over(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fast", [False, True])
+def test_most_steps_are_passed_over(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
     s = simulation()
     planned = 0
     plan = s._scheduler.plan
@@ -177,6 +201,10 @@ def test_most_steps_of_one_mode_are_leapt_over(monkeypatch: pytest.MonkeyPatch) 
         return plan(now)
 
     monkeypatch.setattr(s._scheduler, "plan", count)
-    result = s.run(standard(*range(0, 30, 3), output=100))
+    arrivals = [Arrival(3.0 * n, 40, 100, FAST if fast and n % 3 == 0 else STANDARD) for n in range(10)]
+    if fast:
+        arrivals += [Arrival(a.at + 0.1, 40, 100, STANDARD) for a in arrivals]
+        arrivals.sort(key=lambda a: a.at)
+    result = s.run(arrivals)
     assert result.steps > 900
     assert planned < 0.1 * result.steps

@@ -29,6 +29,26 @@ def test_its_own_format_in_order_of_time_from_the_first(tmp_path: Path) -> None:
     assert late == Arrival(2.5, 120, 64, ModeName.FAST, prefix=(5, 6), pace=20.0)
 
 
+def test_what_a_recording_adds(tmp_path: Path) -> None:
+    line = '{"at": 10, "mode": "fast", "prompt_tokens": 9, "output_tokens": 31, "seconds": 1.5, %s}'
+    first, second, third = read_trace(
+        written(
+            tmp_path,
+            "\n".join(
+                line % more
+                for more in (
+                    '"drafted_tokens": 40, "accepted_tokens": 10',
+                    '"drafted_tokens": 0, "accepted_tokens": 0',
+                    '"finish": "stop"',
+                )
+            ),
+        )
+    )
+    assert (first.ended, first.drafts_per_step, first.acceptance) == (1.5, 2.0, 0.25)
+    assert (second.drafts_per_step, second.acceptance) == (0.0, 0.0)
+    assert third.drafts_per_step is None
+
+
 def test_a_refused_request_of_a_recording_has_the_usual_length(tmp_path: Path) -> None:
     lines = [f'{{"at": {n}, "prompt_tokens": 9, "output_tokens": {n}}}' for n in (10, 20, 90)]
     lines.append('{"at": 4, "mode": "fast", "prompt_tokens": 9, "output_tokens": null, "max_tokens": 500, "finish": "refused"}')

@@ -14,9 +14,10 @@ import secrets
 import threading
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TextIO
@@ -46,76 +47,88 @@ def open_record(path: Path) -> TextIO:
 
 
 class MachineSeen:
-    """What steps cost on average while requests were served, how much slower or faster the machine was from second to second,
-    and how far single steps were from that.
+    """What steps took while requests were served, over what they should have taken by the costs at the beginning: by the
+    second, by their size, and how far single steps were from both.
 
-    costs: the scheduler's own, which follows every change of the machine's speed.
+    costs: of the beginning. (What a scheduler has learnt since is no average: it follows the moment, and says little about
+    sizes that are rare.)
     """
 
     def __init__(self, costs: CostModel, info: EngineInfo) -> None:
-        self._costs = costs
+        self._costs = CostModel.from_dict(costs.to_dict())
         self._info = info
-        self._looks = 0
-        self._base = [0.0 for _ in costs.curve()]
-        self._per_context = self._per_sample = self._per_change = 0.0
+        self._knots = [tokens for tokens, _ in self._costs.curve()]
         self._steps: list[tuple[float, Observation]] = []  # with their ends, since they were last summed up
         self._begin: float | None = None
-        self._slower: list[float] = []
-        self._squares = self._counted = 0.0
-
-    def look(self) -> None:
-        """Take the costs of the moment into the average."""
-        costs, self._looks = self._costs, self._looks + 1
-        for n, (_, seconds) in enumerate(costs.curve()):
-            self._base[n] += seconds
-        self._per_context += costs.drift * costs.per_context
-        self._per_sample += costs.drift * costs.per_sample
-        self._per_change += costs.change
+        # Sums of what steps took and what they should have taken; by size the second is for the second that they were in.
+        self._by_second: list[Share] = []
+        self._by_size = [Share() for _ in self._knots]
+        self._squares = 0.0
+        self._counted = 0
 
     def stepped(self, at: float, seen: Observation, arrival: float) -> None:
         """A step has ended. at: in seconds; arrival: of a request in it, by the same clock."""
         if self._begin is None:
             self._begin = arrival
         self._steps.append((at, seen))
-        if len(self._steps) >= SUM_UP_EVERY:
-            self._sum_up()
 
-    def average(self) -> CostModel:
-        """Of what `look` has seen."""
-        if not self._looks:
-            self.look()
-        n = self._looks
-        base = [(tokens, seconds / n) for (tokens, _), seconds in zip(self._costs.curve(), self._base, strict=True)]
-        return CostModel(
-            base, self._per_context / n, self._per_sample / n, per_change=self._per_change / n, grid=self._costs.grid
-        )
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to sum up."""
+        return len(self._steps) >= SUM_UP_EVERY
+
+    def summing_up(self) -> Callable[[], None]:
+        """What enters the steps so far into the sums: some 50 ms of work for a full list, so it is for another thread."""
+        steps, self._steps = self._steps, []
+        return partial(self._sum_up, steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """As machine.py of the simulator reads it. slower: of each second from the first arrival on, what its steps took over
-        what they should have taken by the costs; 1 where there were none. noise: the standard deviation of the logarithm of
-        what single steps took over what they should have taken in their second."""
-        self._sum_up()
-        noise = (self._squares / self._counted) ** 0.5 if self._counted else 0.0
-        return self.average().to_dict() | {
-            "noise": round(noise, 4),
-            "slower": [round(each, 3) for each in self._slower],
+        """As machine.py of the simulator reads it: costs with the step times of each size as they were on average. slower: of
+        each second from the first arrival on, what steps took over what they should have taken; 1 where there were none. noise:
+        the standard deviation of the logarithm of what single steps took over what such steps took in their second."""
+        self.summing_up()()
+        costs = self._costs.to_dict()
+        costs["base"] = [
+            [tokens, seconds * share.ratio] for (tokens, seconds), share in zip(self._costs.curve(), self._by_size, strict=True)
+        ]
+        return costs | {
+            "noise": round((self._squares / self._counted) ** 0.5, 4) if self._counted else 0.0,
+            "slower": [round(share.ratio, 3) for share in self._by_second],
             "num_blocks": self._info.num_blocks,
             "block_size": self._info.block_size,
         }
 
-    def _sum_up(self) -> None:
-        """Enter the steps of whole seconds into `slower` and the noise, by the average so far."""
-        costs = self.average()
+    def _sum_up(self, steps: Sequence[tuple[float, Observation]]) -> None:
         begin = self._begin or 0.0
-        for second, group in groupby(self._steps, key=lambda step: int(step[0] - begin)):
-            steps = [(seen.seconds, costs.expected(seen)) for _, seen in group]
-            slower = sum(seconds for seconds, _ in steps) / sum(expected for _, expected in steps)
-            self._slower += [1.0] * (second - len(self._slower))
-            self._slower[second:] = [slower]
-            for seconds, expected in steps:
-                self._squares += math.log(seconds / (slower * expected)) ** 2
-                self._counted += 1
-        self._steps.clear()
+        expected = [self._costs.expected(seen) for _, seen in steps]
+        seconds = [int(at - begin) for at, _ in steps]
+        sizes = [min(bisect_left(self._knots, seen.tokens), len(self._knots) - 1) for _, seen in steps]
+        for (_, seen), second, should in zip(steps, seconds, expected, strict=True):
+            self._by_second += [Share() for _ in range(second + 1 - len(self._by_second))]
+            self._by_second[second].add(seen.seconds, should)
+        for (_, seen), second, size, should in zip(steps, seconds, sizes, expected, strict=True):
+            self._by_size[size].add(seen.seconds, should * self._by_second[second].ratio)
+        for (_, seen), second, size, should in zip(steps, seconds, sizes, expected, strict=True):
+            usual = should * self._by_second[second].ratio * self._by_size[size].ratio
+            self._squares += math.log(seen.seconds / usual) ** 2
+            self._counted += 1
+
+
+@dataclass(slots=True)
+class Share:
+    """took over expected, summed up."""
+
+    took: float = 0.0
+    expected: float = 0.0
+
+    def add(self, took: float, expected: float) -> None:
+        self.took += took
+        self.expected += expected
+
+    @property
+    def ratio(self) -> float:
+        """1 before there is anything."""
+        return self.took / self.expected if self.expected else 1.0
 
 
 class Recorder:
@@ -134,7 +147,7 @@ class Recorder:
         self._to_unix = time.time() - clock()
         self._salt = secrets.token_bytes(16)
         self._downgraded: set[str] = set()
-        self._lines: SimpleQueue[Callable[[], dict[str, Any]] | None] = SimpleQueue()
+        self._lines: SimpleQueue[Callable[[], dict[str, Any] | None] | None] = SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="headway-record", daemon=True)
         self._writer.start()
 
@@ -143,12 +156,13 @@ class Recorder:
         computed for it leaves no line: its client has gone, or it has come again at standard."""
         if outcome == "cancelled" and request.started_at is None:
             return
-        self._machine.look()
         self._lines.put(lambda: self._ended(request, outcome, usage, timing))
 
     def stepped(self, step: Step, ended: float, seconds: float) -> None:
         """A step has ended. Called in the engine's thread."""
         self._machine.stepped(ended, step.observed(seconds), step.rows[0].request.arrival)
+        if self._machine.is_full:
+            self._lines.put(self._machine.summing_up())
 
     def downgraded(self, request_ids: Iterable[str]) -> None:
         """These requests asked for fast and run at standard."""
@@ -229,8 +243,8 @@ class Recorder:
                 continue
             if line is None:
                 return
-            text = json.dumps(line()) + "\n"
-            works = works and self._tried(partial(self._file.write, text))
+            if (written := line()) is not None:
+                works = works and self._tried(partial(self._file.write, json.dumps(written) + "\n"))
 
     def _tried(self, write: Callable[[], object]) -> bool:
         """Whether it could be done. Serving goes on without a recording."""
