@@ -43,9 +43,6 @@ class Seen:
     def on_step(self, seconds: float, rows_by_mode: Any, tokens: int, error: float) -> None:
         self.steps += 1
 
-    def stepped(self, step: Any, ended: float, seconds: float) -> None:
-        assert seconds > 0.0
-
     def on_finish(self, mode: str, outcome: str, usage: Any, timing: Any, ttft: float | None) -> None:
         self.ends.append((str(mode), outcome, usage.completion_tokens))
 
