@@ -35,7 +35,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     tightest = max(r.pace for r in decoding)
     always = [r for r in decoding if r.pace >= tightest]
     budget = min(_allowance(r, now, limits) for r in always)
-    urgent, turns = _turn_order([r for r in decoding if r.pace < tightest], now + 2 * budget)
+    urgent, turns = _turn_order([r for r in decoding if r.pace < tightest], now + 2 * budget, limits.lead)
 
     # Rows that get several tokens a step need fewer steps, so there is time for more of the others in each.
     step_pace = tightest / min(limits.most_yield, *(r.tokens_per_step for r in always))
@@ -47,7 +47,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
 
     chunk = 0
     if prefilling:
-        first = min(prefilling, key=lambda r: r.due)
+        first = min(prefilling, key=lambda r: r.prompt_order)
         least = max(least, min(urgent, num_others))
         num_others, chunk = share_with_prompt(len(always), num_others, least, first, costs, context_each, budget, now, limits)
     else:
@@ -55,6 +55,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
 
     riders = always + turns[:num_others]
     needed = len(riders) + chunk
+    sizes = sizes.within(budget - costs.attended * len(riders) * context_each, needed)
     attention = 0.0
     if prefilling:
         chunk += more_prompt(len(riders), chunk, first, prefilling, costs, sizes, context_each, budget)
@@ -91,12 +92,15 @@ def _allowance(r: Request, now: float, limits: Limits) -> float:
     return max(shortest * period, min(limits.longest * period, r.due - now - reserve * period))
 
 
-def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:
-    """The requests that take turns, and how many of them must ride: first those whose next token would be late if they missed
-    this step (due before `horizon`, when the next step will have ended), by deadline; then by least service received."""
-    must = sorted((r for r in others if r.due < horizon), key=lambda r: r.due)
-    may = sorted((r for r in others if r.due >= horizon), key=lambda r: r.service)
-    return len(must), must + may
+def _turn_order(others: Sequence[Request], horizon: float, lead: float) -> tuple[int, list[Request]]:
+    """The requests that take turns, and how many of them must ride: first those that would lose their lead (in tokens) if they
+    missed this step (due before `horizon`, when the next step will have ended, but for the lead), by deadline; then by least
+    service received."""
+    dues = [(r.due, r) for r in others]
+    must = [(due, r) for due, r in dues if due - lead / r.pace < horizon]
+    must.sort(key=lambda pair: pair[0])
+    may = sorted((r for due, r in dues if due - lead / r.pace >= horizon), key=lambda r: r.service)
+    return len(must), [r for _, r in must] + may
 
 
 def _num_others(

@@ -67,7 +67,7 @@ class Promises:
         """Seconds until `request` should have its first token: its prompt and those due before it go in chunks through what the
         decoding rows leave of each step."""
         decoding = [paced(r) for r in running if r.first_token_at is not None]
-        ahead = [r for r in running if r.first_token_at is None and r.due <= request.due]
+        ahead = [r for r in running if r.first_token_at is None and r.prompt_order <= request.prompt_order]
         tokens = request.pending + sum(r.pending for r in ahead)
         each = len(request.tokens) / 2
         if not decoding:

@@ -84,6 +84,12 @@ class Request:
             return self.ttft_deadline
         return self.first_token_at + self.num_output / self.pace
 
+    @property
+    def prompt_order(self) -> tuple[bool, float]:
+        """Whose prompt is computed first. By due time alone, a fast request would wait behind all standard ones that are late
+        already, which under overload are all there are."""
+        return self.mode is ModeName.STANDARD and not self.promises_ttft, self.due
+
     def credit(self, now: float) -> float:
         """Tokens delivered so far minus pace x time since the first one; negative = late."""
         if self.first_token_at is None:
