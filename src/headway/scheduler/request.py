@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
-from headway.scheduler.lookup import Lookup
+from headway.scheduler.lookup import DraftSource, Lookup
 
 LEARN = 0.1
 """Weight of the newest step in `tokens_per_step`."""
@@ -56,11 +57,9 @@ class Request:
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
     tokens_per_step: float = 1.0
     """Tokens that a step it rides in brings, of late."""
-    num_drafted: int = 0
-    num_accepted: int = 0
-    num_predicted_accepted: int = 0
-    num_predicted_rejected: int = 0
-    """Drafts from the caller's prediction that were verified: those that became output, and the others."""
+    drafted: Counter[DraftSource] = field(default_factory=Counter)
+    accepted: Counter[DraftSource] = field(default_factory=Counter)
+    """Drafts that were verified, and those of them that became output."""
     service: float = 0.0
     """Seconds of service at the own pace: tokens received / pace, started at the level of the others on arrival."""
     engine_seconds: float = 0.0
@@ -108,9 +107,18 @@ class Request:
 
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute."""
-        decodes = self.pending == 1 and self.first_token_at is not None
-        most = self.max_tokens - self.num_output - 1
-        self.drafts = self.lookup.propose(self.tokens, self.num_output, most) if decodes else []
+        if self.pending == 1 and self.first_token_at is not None:
+            most = self.max_tokens - self.num_output - 1
+            self.drafts = self.lookup.propose(self.tokens, self.num_output, most)
+        else:
+            self.lookup.enter(self.tokens, self.num_computed)
+            self.drafts = []
+
+    def note_drafts(self, verified: int, right: int) -> None:
+        """Count the drafts of a step."""
+        if verified:
+            self.drafted[self.lookup.source] += verified
+            self.accepted[self.lookup.source] += right
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""

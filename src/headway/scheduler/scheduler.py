@@ -149,11 +149,7 @@ class Scheduler:
         # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
         num_right = max(0, taken - 1)
         request.num_computed += row.num_tokens - row.num_drafts + num_right
-        request.num_drafted += row.num_drafts
-        request.num_accepted += num_right
-        if row.num_drafts and request.lookup.predicted:
-            request.num_predicted_accepted += num_right
-            request.num_predicted_rejected += row.num_drafts - num_right
+        request.note_drafts(row.num_drafts, num_right)
         self.note_served(request, taken)
         self.seal(request)
         return Received(request, taken, ended)
