@@ -35,7 +35,7 @@ class Limits:
     reserve: float = 1.5
     reserve_standard: float = 0.1
     lead: float = 1.0
-    shortest: float = 0.7
+    shortest: float = 0.6
     longest: float = 1.25
     longest_alone: float = 0.25
     min_chunk: int = 1
