@@ -7,9 +7,11 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import cycle
 from pathlib import Path
+from statistics import median
 from typing import Any, Protocol
 
 from headway.compare.client import Client
@@ -18,10 +20,13 @@ from headway.compare.embedded import running, serve_command
 from headway.compare.endpoint import find_maker, find_model
 from headway.compare.load import ClosedLoop
 from headway.compare.progress import Silent
+from headway.compare.request import StreamRequest
+from headway.compare.stats import Window, summarize, within
 from headway.errors import HeadwayError
 from headway.modes import ModeName
 
 HERE = Path(__file__).parent
+MIX_SETTLE_SECONDS = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,29 @@ class Outcome:
         return self.output_tokens / self.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """One client that asks for fast, beside `streams` that don't: its prompts one after the other, theirs again and again until
+    it is done. Greedy, max_tokens tokens each."""
+
+    fast_prompts: tuple[str, ...]
+    prompts: tuple[str, ...]
+    streams: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Tokens/s after the first token of the client that asked for fast, and of the others meanwhile; medians of requests."""
+
+    fast: float
+    others: float
+
+
 class Contestant(Protocol):
     def run(self, job: Job) -> Outcome: ...
+
+    def run_mix(self, mix: Mix) -> Speeds: ...
 
 
 class HttpContestant:
@@ -86,6 +112,31 @@ class HttpContestant:
             sum(record.prompt_tokens or 0 for record in records),
         )
 
+    def run_mix(self, mix: Mix) -> Speeds:
+        return run_async(self._run_mix(mix))
+
+    async def _run_mix(self, mix: Mix) -> Speeds:
+        async with Client(self._url) as client:
+            maker = await find_maker(client, await find_model(client, None))
+
+            def chats(prompts: Iterable[str], mode: ModeName) -> Iterator[StreamRequest]:
+                return (maker.chat(prompt, mode, mix.max_tokens, temperature=0.0) for prompt in prompts)
+
+            others = ClosedLoop(client, chats(cycle(mix.prompts), ModeName.STANDARD))
+            fast = ClosedLoop(client, chats(mix.fast_prompts, ModeName.FAST))
+            others.start(mix.streams)
+            await asyncio.sleep(MIX_SETTLE_SECONDS)
+            start = client.clock()
+            fast.start(1)
+            await asyncio.wait_for(fast.finish(), timeout=300)
+            window = Window(start, client.clock())
+            await others.stop(60.0)
+        speed = summarize(fast.records).tokens_per_second
+        beside = summarize(within(others.records, [window])).tokens_per_second
+        if speed is None or beside is None:
+            raise HeadwayError(f"{self._url} served no mix: {[r.reason for r in fast.records if r.reason]}")
+        return Speeds(speed, beside)
+
 
 class GenaiContestant:
     """OpenVINO GenAI in a process of its own, without HTTP (see peer_genai.py)."""
@@ -95,18 +146,25 @@ class GenaiContestant:
         self._read()
 
     def run(self, job: Job) -> Outcome:
-        if self._process.stdin is None:
-            raise HeadwayError("the GenAI process has no stdin")
         request = {
             "prompts": job.prompts,
             "streams": job.streams,
             "max_tokens": job.max_tokens,
             "may_end": job.may_end,
         }
+        answer = self._ask(request)
+        return Outcome(answer["seconds"], answer["output_tokens"], answer["prompt_tokens"])
+
+    def run_mix(self, mix: Mix) -> Speeds:
+        answer = self._ask(asdict(mix) | {"may_end": False})
+        return Speeds(median(answer["fast"]), median(answer["others"]))
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self._process.stdin is None:
+            raise HeadwayError("the GenAI process has no stdin")
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        answer = self._read()
-        return Outcome(answer["seconds"], answer["output_tokens"], answer["prompt_tokens"])
+        return self._read()
 
     def _read(self) -> dict[str, Any]:
         line = self._process.stdout.readline() if self._process.stdout is not None else ""

@@ -50,3 +50,7 @@ def right_aligned(title: str, first: str, *others: str) -> Table:
     for heading in others:
         table.add_column(heading, justify="right")
     return table
+
+
+def figure(value: float | None, form: str = "{:.1f}") -> str:
+    return "-" if value is None else form.format(value)

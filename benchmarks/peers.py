@@ -1,12 +1,13 @@
 """headway beside llama.cpp's server and OpenVINO GenAI: same machine, same model file, same prompts, same lengths.
 
-    python benchmarks/peers.py [--model smollm2] [--streams 32] [--rounds 3] [--max-tokens 128]
+    python benchmarks/peers.py [--model smollm2] [--streams 32] [--rounds 3] [--max-tokens 128] [--parts speed fast]
 
 How to read it: total output tokens/s, from the first request sent to the last token received, prefill included; greedy, and
 nobody may stop early. Rounds alternate (headway, llama.cpp, GenAI, headway, ...) so that a drifting machine hits all alike; the
 table shows the median, in brackets the lowest and the highest round, and under "headway" how many times that headway's median
 is. Prompts differ from round to round, so no cache helps anybody. Servers that don't run at the moment sit idle (none of the
 three computes then). GenAI has no HTTP server and is measured in-process, an advantage that headway and llama.cpp don't have.
+The second table has one client that asks for fast, in the way of OpenAI's API, beside 32 that don't: its tokens/s over theirs.
 Let nothing else run: llama.cpp's threads wait for each other by spinning and suffer most from company.
 """
 
@@ -20,7 +21,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from contestants import Contestant, Job, Outcome, convert, headway, llama_cpp, openvino_genai
+from contestants import Contestant, Job, Mix, Outcome, Speeds, convert, headway, llama_cpp, openvino_genai
 from output import publish, right_aligned
 from rich.console import Console
 
@@ -33,6 +34,8 @@ GENAI_TARGET = 1.0  # headway over GenAI, many streams
 LLAMA_TARGET = 3.0  # headway over llama.cpp, many streams
 SINGLE_TARGET = 1.0  # headway over the better of both, one stream
 SINGLE_REQUESTS = 3
+MIX_REQUESTS, MIX_TOKENS = 3, 64
+PARTS = ("speed", "fast")
 
 Rounds = dict[str, list[Outcome]]
 
@@ -45,6 +48,7 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--ir-cache", type=Path, default=Path(tempfile.gettempdir()) / "headway-bench-ir")
     parser.add_argument("--only", nargs="+", choices=[HEADWAY, LLAMA, GENAI], default=[HEADWAY, LLAMA, GENAI])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     arguments = parser.parse_args()
     gguf = resolve(arguments.model).path
     with contextlib.ExitStack() as stack:
@@ -52,11 +56,13 @@ def main() -> None:
         if HEADWAY in arguments.only:
             contestants[HEADWAY] = stack.enter_context(headway(arguments.model, arguments.streams))
         if LLAMA in arguments.only:
-            contestants[LLAMA] = stack.enter_context(llama_cpp(gguf, arguments.streams))
+            contestants[LLAMA] = stack.enter_context(llama_cpp(gguf, arguments.streams + 1))
         if GENAI in arguments.only:
             contestants[GENAI] = stack.enter_context(openvino_genai(convert(gguf, arguments.ir_cache / gguf.stem)))
-        single, many = measure(contestants, arguments.streams, arguments.rounds, arguments.max_tokens)
-    report(single, many, arguments)
+        if "speed" in arguments.parts:
+            report(*measure(contestants, arguments.streams, arguments.rounds, arguments.max_tokens), arguments)
+        if "fast" in arguments.parts:
+            report_mix(measure_mix(contestants, arguments.streams, arguments.rounds), arguments)
 
 
 def measure(contestants: dict[str, Contestant], streams: int, rounds: int, max_tokens: int) -> tuple[Rounds, Rounds]:
@@ -83,6 +89,35 @@ def measure(contestants: dict[str, Contestant], streams: int, rounds: int, max_t
                 rate = f"{outcome.tokens_per_second:.1f} tokens/s"
                 console.print(f"round {number} of {rounds}, {each.streams} at once, {name}: {rate}", highlight=False)
     return single, many
+
+
+def measure_mix(contestants: dict[str, Contestant], streams: int, rounds: int) -> dict[str, list[Speeds]]:
+    """One client that asks for fast, beside `streams` others, in alternating rounds."""
+    console = Console(stderr=True)
+    speeds: dict[str, list[Speeds]] = {name: [] for name in contestants}
+    for number in range(1, rounds + 1):
+        fast = tuple(f"Fast round {number}, task {i}. {p}" for i, p in enumerate(PROMPTS[:MIX_REQUESTS]))
+        others = tuple(f"Round {number}, task {i}. {p}" for i, p in enumerate(PROMPTS))
+        for name, contestant in contestants.items():
+            seen = contestant.run_mix(Mix(fast, others, streams, MIX_TOKENS))
+            speeds[name].append(seen)
+            said = f"fast {seen.fast:.1f} tokens/s, the others {seen.others:.1f} each"
+            console.print(f"round {number} of {rounds}, one fast beside {streams}, {name}: {said}", highlight=False)
+    return speeds
+
+
+def report_mix(speeds: dict[str, list[Speeds]], arguments: argparse.Namespace) -> None:
+    table = right_aligned(
+        f"One client that asks for fast beside {arguments.streams} others, {MIX_TOKENS} tokens each",
+        "server", "fast tokens/s", "others tokens/s each", "fast over others",
+    )  # fmt: skip
+    figures = {}
+    for name, seen in speeds.items():
+        fast, others = median(s.fast for s in seen), median(s.others for s in seen)
+        figures[name] = {"fast": round(fast, 2), "others": round(others, 2), "speed_x": round(fast / others, 3)}
+        table.add_row(name, f"{fast:.1f}", f"{others:.1f}", f"{fast / others:.2f}x")
+    model, notes = Path(arguments.model).name, [f"{GENAI} is measured without HTTP, the others with it."]
+    publish("peers-fast", table, {"model": model, "streams": arguments.streams, "servers": figures}, notes, ("xllamacpp",))
 
 
 def report(single: Rounds, many: Rounds, arguments: argparse.Namespace) -> None:

@@ -4,8 +4,7 @@
 
 How to read it: "mix" has 32 standard streams and 0, 1, 2, 4 fast ones in windows that take turns: a fast stream's tokens/s over
 a standard one's, the share of fast tokens on time (by the server's own account), and the total over that without fast streams.
-"overload" sends about three times what the machine can do, a tenth of it as fast: how many fast requests came in and were on
-time, how many were refused and how quickly, and whether the KV pool is whole afterwards. "long" sends a prompt of some 6,000
+"overload" sends three times what the machine can do, a tenth of it as fast (see overload.py). "long" sends a prompt of 6,000
 tokens at standard while a fast stream runs: the 99th percentile of the fast stream's gaps between tokens, in periods of its
 pace. "turn" asks a second question about a long text, once more with the other mode: time to the first token of both turns.
 """
@@ -15,14 +14,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import random
-import re
 import sys
-from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from output import publish, right_aligned
+from output import figure, publish, right_aligned
+from overload import overload
 from rich.table import Table
 
 from headway.compare.client import Client
@@ -33,7 +30,7 @@ from headway.compare.load import ClosedLoop
 from headway.compare.progress import Silent
 from headway.compare.prompts import PROMPTS
 from headway.compare.record import RequestRecord
-from headway.compare.request import RequestMaker, StreamRequest
+from headway.compare.request import RequestMaker
 from headway.compare.run import arrivals
 from headway.compare.stats import Window, itl, percentile, summarize, tokens_in, within
 from headway.errors import HeadwayError
@@ -42,11 +39,7 @@ from headway.modes import ModeName
 PARTS = ("mix", "overload", "long", "turn")
 FAST_STREAMS = (0, 1, 2, 4)
 WINDOW_SECONDS, SETTLE_SECONDS, ROUNDS = 10.0, 2.0, 2
-OVERLOAD = 3.0
-FAST_SHARE = 0.1
-OVERLOAD_TOKENS = (16, 96)
 LONG_TOKENS = 6_000
-REFUSED = 429
 
 
 class Bench:
@@ -109,76 +102,14 @@ class Bench:
             }
             table.add_row(
                 str(count),
-                _show(slow),
-                _show(quick.tokens_per_second),
-                _show(ratio, "{:.2f}x"),
-                _show(quick.attainment, "{:.1%}"),
+                figure(slow),
+                figure(quick.tokens_per_second),
+                figure(ratio, "{:.2f}x"),
+                figure(quick.attainment, "{:.1%}"),
                 f"{served} of {len(asked)}",
-                _show(total, "{:.0f}"),
+                figure(total, "{:.0f}"),
                 f"{total / alone:.0%}",
             )
-        return table, figures
-
-    async def overload(self, seconds: float) -> tuple[Table, dict[str, Any]]:
-        capacity = await self._capacity()
-        rate = OVERLOAD * capacity
-        rng = random.Random(7)
-        records: list[RequestRecord] = []
-        tasks: list[asyncio.Task[RequestRecord]] = []
-        begun = self.client.clock()
-        due = begun
-        for number in itertools.count():
-            due += rng.expovariate(rate)
-            if due > begun + seconds:
-                break
-            await asyncio.sleep(max(0.0, due - self.client.clock()))
-            request = self._overload_request(rng, number)
-            record = self.client.record(request, due)
-            records.append(record)
-            tasks.append(asyncio.create_task(self.client.send(request, record)))
-        await asyncio.gather(*tasks)
-        await asyncio.sleep(1.0)
-        used, rows = await self._gauge("headway_kv_blocks", 'state="used"'), await self._gauge("headway_rows", "")
-        table = right_aligned(
-            f"{OVERLOAD:g} times the capacity of {capacity:.1f} requests/s for {seconds:.0f} s",
-            "asked for",
-            "requests",
-            "served so",
-            "served standard",
-            "refused",
-            "failed",
-            "on time",
-            "refusal p99 ms",
-        )
-        figures: dict[str, Any] = {"capacity": capacity, "rate": rate, "blocks_used_after": used, "rows_after": rows}
-        for mode in (ModeName.FAST, ModeName.STANDARD):
-            mine = [r for r in records if r.mode is mode]
-            done = [r for r in mine if r.succeeded]
-            same = [r for r in done if r.served_by is not None and r.served_by.mode == mode]
-            refused = [r for r in mine if r.status == REFUSED]
-            failed = len(mine) - len(done) - len(refused)
-            wait = percentile([1000 * ((r.finished or 0.0) - r.started) for r in refused], 99)
-            attainment = summarize(same).attainment
-            figures[mode] = {
-                "asked": len(mine),
-                "served": len(same),
-                "served_standard": len(done) - len(same),
-                "refused": len(refused),
-                "failed": failed,
-                "attainment": attainment,
-                "refusal_ms_p99": wait,
-            }
-            table.add_row(
-                mode,
-                str(len(mine)),
-                str(len(same)),
-                str(len(done) - len(same)),
-                str(len(refused)),
-                str(failed),
-                _show(attainment, "{:.1%}"),
-                _show(wait, "{:.0f}"),
-            )
-        self.notes.append(f"After the overload {used:.0f} blocks are in use and {rows:.0f} rows are running.")
         return table, figures
 
     async def long_prompt(self) -> tuple[Table, dict[str, Any]]:
@@ -236,35 +167,6 @@ class Bench:
             table.add_row(name, f"{a:.2f}", f"{b:.3f}", f"{median(ratios):.1f}x")
         return table, figures
 
-    async def _capacity(self) -> float:
-        """Requests of the overload's kind that a full house ends in a second."""
-        rng = random.Random(3)
-
-        def load() -> Iterator[StreamRequest]:
-            for number in itertools.count():
-                yield self._overload_request(rng, number, fast=False)
-
-        loop = ClosedLoop(self.client, load())
-        loop.start(self.streams)
-        await asyncio.sleep(5.0)
-        before, start = sum(r.succeeded for r in loop.records), self.client.clock()
-        await asyncio.sleep(15.0)
-        done = sum(r.succeeded for r in loop.records) - before
-        seconds = self.client.clock() - start
-        await loop.stop(0.0)
-        return done / seconds
-
-    def _overload_request(self, rng: random.Random, number: int, *, fast: bool = True) -> StreamRequest:
-        mode = ModeName.FAST if fast and rng.random() < FAST_SHARE else ModeName.STANDARD
-        prompt = f"{rng.randrange(10**6)}. {PROMPTS[number % len(PROMPTS)]}"
-        return self.maker.chat(prompt, mode, rng.randrange(*OVERLOAD_TOKENS), temperature=0.7)
-
-    async def _gauge(self, name: str, labels: str) -> float:
-        async with self.client.session.get(f"{self.client.url}/metrics") as response:
-            text = await response.text()
-        lines = [line for line in text.splitlines() if re.match(rf"{name}(\{{|\s)", line) and labels in line]
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
-
 
 def itl_between(record: RequestRecord, start: float, end: float) -> list[float]:
     """Gaps between the chunks that came in a time."""
@@ -289,7 +191,7 @@ async def measure(url: str, arguments: argparse.Namespace) -> None:
         bench = Bench(client, maker, arguments.streams)
         parts = {
             "mix": bench.mix,
-            "overload": lambda: bench.overload(arguments.overload_seconds),
+            "overload": lambda: overload(client, maker, arguments.streams, arguments.overload_seconds, bench.notes),
             "long": bench.long_prompt,
             "turn": bench.second_turn,
         }
@@ -297,10 +199,6 @@ async def measure(url: str, arguments: argparse.Namespace) -> None:
             bench.notes.clear()
             table, figures = await parts[name]()
             publish(f"promises-{name}", table, {"streams": arguments.streams, "figures": figures}, bench.notes)
-
-
-def _show(value: float | None, form: str = "{:.1f}") -> str:
-    return "-" if value is None else form.format(value)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -20,6 +21,10 @@ from headway.scheduler.cost import CostModel
 LADDER = [Bandwidth(1, 200.0, 100.0, "L2"), Bandwidth(64, 50.0, 30.0, "memory")]
 COSTS = CostModel([(1, 0.01), (8, 0.02), (64, 0.05), (256, 0.2)], 0.0, 0.0)
 MODES = Modes(Mode(ModeName.STANDARD, 10.0, 32, 0, 2.0), Mode(ModeName.FAST, 25.0, 2, 0, 0.3))
+
+
+LEARNT = CostModel([(1, 0.01), (8, 0.03), (64, 0.05), (256, 0.2)], 0.0, 0.0)
+SLOWER = Modes(Mode(ModeName.STANDARD, 7.0, 32, 0, 2.0), Mode(ModeName.FAST, 17.5, 2, 0, 0.3))
 
 
 def result(matrices: Matrices | None) -> ModelResult:
@@ -79,6 +84,19 @@ def test_the_tables_say_it() -> None:
     bars = [line.count("█") for line in text.splitlines() if "MiB" in line]
     assert bars[0] == 4 * bars[1] > 0
     assert not any("256" in line for line in text.splitlines() if "MiB" not in line), "decoding rows only"
+
+
+def test_what_was_learnt_is_shown_beside_what_was_measured() -> None:
+    model = result(None)
+    assert to_json(Calibration([], LADDER, model))["model"]["learnt"] is None
+    assert "Learnt" not in shown(Calibration([], LADDER, model))
+    learnt = Calibration([], LADDER, replace(model, learnt=LEARNT, modes_learnt=SLOWER))
+    text = shown(learnt)
+    assert "Paces: standard 10.0 tokens/s" in text
+    assert "Learnt while serving: a step of 8 rows takes 1.50 times as long" in text
+    assert "standard 7.0 tokens/s, fast 17.5" in text
+    report = to_json(learnt)["model"]["learnt"]
+    assert report == {"cost_model": LEARNT.to_dict(), "paces": {"standard": 7.0, "fast": 17.5}}
 
 
 def test_a_plain_terminal_gets_plain_characters() -> None:

@@ -15,14 +15,14 @@ from headway.scheduler.limits import Limits
 def test_a_fresh_ladder_is_measured_and_kept_for_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[object, ...]] = []
 
-    def cost_model(engine: object, most: int, cache: Path, *, identity: str, fresh: bool) -> str:
+    def step_times(engine: object, most: int, cache: Path, *, identity: str, fresh: bool) -> str:
         asked.append((most, cache, identity, fresh))
-        return "costs"
+        return "times"
 
     monkeypatch.setenv("HEADWAY_HOME", str(tmp_path))
-    monkeypatch.setattr(opened, "cost_model", cost_model)
+    monkeypatch.setattr(opened, "step_times", step_times)
     model = OpenModel(FakeEngine(), Limits(max_step_tokens=99), "what it depends on")
     said: list[str] = []
-    assert model.costs(said.append, fresh=True) == model.costs(said.append) == "costs"
+    assert model.step_times(said.append, fresh=True) == model.step_times(said.append) == "times"
     assert asked == [(99, tmp_path / "ladders", "what it depends on", fresh) for fresh in (True, False)]
     assert said == ["measuring step times"] * 2

@@ -42,6 +42,12 @@ def test_a_full_house_leaves_room_for_the_fast_rows_that_it_was_planned_with() -
         assert fast_rows <= beside_full_house(COSTS, settings, modes) < modes.fast.max_rows
 
 
+def test_more_seats_than_a_steps_tokens_are_reckoned_with_as_the_scheduler_does() -> None:
+    settings = SchedulerSettings(max_rows=400, max_step_tokens=16)
+    fast = ModesSettings(standard=StandardSettings(pace=0.1), fast=FastSettings(pace=0.2))
+    assert modes_from(COSTS, settings, fast).fast.max_rows > 16
+
+
 def test_set_paces_are_taken_as_they_are() -> None:
     modes = modes_from(COSTS, SchedulerSettings(), ModesSettings(standard=StandardSettings(pace=5.0)))
     assert (modes.standard.pace, modes.fast.pace) == (5.0, 12.5)

@@ -29,8 +29,8 @@ def decoding(
     return r
 
 
-def prefilling(name: str, n: int, deadline: float) -> Request:
-    return Request(name, STANDARD, 13.0, 0.0, deadline, list(range(n)), 100)
+def prefilling(name: str, n: int, deadline: float, mode: ModeName = STANDARD) -> Request:
+    return Request(name, mode, 13.0, 0.0, deadline, list(range(n)), 100)
 
 
 def names(requests: list[Request]) -> set[str]:
@@ -72,7 +72,7 @@ def test_a_step_is_no_longer_than_the_fast_rows_credit_allows() -> None:
         rows = [decoding(f"s{i}", STANDARD, 13.0) for i in range(20)] + [decoding("f", FAST, 32.5, credit=credit), prompt]
         step = compose(rows, costs(), SIZES, 100.0, limits)
         allowed = min(limits.longest, max(limits.shortest, credit + 1 - limits.reserve)) / 32.5
-        assert step.predicted <= allowed * 1.1
+        assert step.predicted - step.changes * costs().change <= allowed * 1.1
         assert any(row.request is prompt for row in step.rows), "a waiting prompt always gets on"
 
 
@@ -87,6 +87,32 @@ def test_the_prompt_due_first_goes_first() -> None:
     assert [row.request.id for row in step.rows] == ["a"]
     assert step.rows[0].num_tokens == 256
     assert not step.rows[0].samples
+
+
+def test_a_fast_prompt_and_one_with_a_promise_go_before_standard_ones_that_are_late_already() -> None:
+    late = [prefilling(f"s{i}", 200, 2.0 + i) for i in range(3)]
+    fast, promised = prefilling("f", 60, 50.3, FAST), prefilling("p", 60, 50.2)
+    promised.promises_ttft = True
+    step = compose([*late, fast, promised], costs(), SIZES, 50.0, Limits())
+    assert [row.request.id for row in step.rows][:3] == ["p", "f", "s0"]
+
+
+def test_rows_that_take_turns_keep_their_lead_from_a_prompt_that_is_late() -> None:
+    prompt, fast = prefilling("p", 4000, 90.0), decoding("f", FAST, 32.5)
+    for credit, riders in ((0.8, 4), (3.0, 1)):
+        rows = [decoding(f"s{i}", STANDARD, 13.0, credit=credit) for i in range(4)]
+        step = compose([*rows, fast, prompt], costs(), SIZES, 100.0, Limits())
+        assert sum(row.request in rows for row in step.rows) == riders
+        assert any(row.request is prompt for row in step.rows)
+
+
+def test_the_last_size_is_given_up_at_once_where_a_fast_rows_next_token_would_wait_for_it() -> None:
+    sizes = StepSizes(costs())
+    sizes.take(16, 16)
+    for credit, size in ((0.0, 4), (30.0, 16)):
+        step = compose([decoding("f", FAST, 45.0, credit=credit)], costs(), sizes, 100.0, Limits())
+        assert step.size == size
+        assert step.changes == (size != 16)
 
 
 def test_small_prompts_share_a_step() -> None:

@@ -9,7 +9,8 @@ from machine import Machine, costs
 from headway.modes import ModeName
 from headway.scheduler.compose import compose
 from headway.scheduler.limits import Limits
-from headway.scheduler.lookup import LONGEST, MAX_DRAFTS, Lookup
+from headway.scheduler.lookup import AT_ONCE, LONGEST, MAX_DRAFTS, DraftSource, Lookup
+from headway.scheduler.phrases import Phrases
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
 
@@ -45,6 +46,32 @@ def test_growing_bit_by_bit_gives_what_all_at_once_gives(pieces: list[list[int]]
     assert len(drafts) <= min(n, MAX_DRAFTS)
 
 
+def test_a_long_prompt_is_entered_while_its_chunks_are_computed_and_never_much_at_once() -> None:
+    lookup, tokens = Lookup(), [*range(10 * AT_ONCE), 1, 2, 3]
+    assert lookup.propose(tokens, 1, 2) == [4, 5], "what was entered first is found at once"
+    assert lookup.propose([*tokens[:-3], 5 * AT_ONCE, 5 * AT_ONCE + 1], 1, 1) == [], "the rest is not there yet"
+    for _ in range(9):
+        lookup.enter(tokens, len(tokens))
+    assert lookup.propose([*tokens[:-3], 9 * AT_ONCE, 9 * AT_ONCE + 1], 1, 1) == [9 * AT_ONCE + 2]
+
+
+def test_drafts_are_counted_by_where_they_came_from() -> None:
+    book = Phrases()
+    book.learn([7, 8, 9], 3)
+    cases: list[tuple[Lookup, list[int], DraftSource]] = [
+        (Lookup(), [1, 2, 3, 1, 2], DraftSource.OWN_TEXT),
+        (Lookup([4, 5, 6, 7]), [1, 4, 5], DraftSource.PREDICTION),
+        (Lookup(), [1, 7, 8], DraftSource.EARLIER_ANSWER),
+    ]
+    cases[2][0].phrases = book
+    for lookup, tokens, source in cases:
+        r = Request("a", ModeName.FAST, 30.0, 0.0, 1.0, tokens, 10, lookup=lookup)
+        assert lookup.propose(tokens, 1, 2)
+        r.note_drafts(2, 1)
+        r.note_drafts(0, 0)
+        assert (r.drafted, r.accepted) == ({source: 2}, {source: 1})
+
+
 def test_a_single_row_whose_guesses_come_true_gets_several_tokens_a_step() -> None:
     m = Machine()
     m.next_token = lambda request, offset: 5
@@ -53,7 +80,7 @@ def test_a_single_row_whose_guesses_come_true_gets_several_tokens_a_step() -> No
     while m.step() is not None:
         steps += 1
     assert r.num_output == 100
-    assert r.num_accepted > 50
+    assert r.accepted[DraftSource.OWN_TEXT] > 50
     assert steps < 40
 
 

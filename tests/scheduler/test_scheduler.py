@@ -262,7 +262,7 @@ def check(m: Machine) -> None:
     for r in m.scheduler.running():
         assert r.num_computed <= len(r.tokens) <= r.num_prompt + r.max_tokens
         assert len(r.blocks) * m.pool.block_size >= r.num_computed
-        assert r.num_accepted <= r.num_drafted
+        assert r.accepted <= r.drafted
         held += len(r.blocks)
         assert r.num_on_time <= max(0, r.num_output - 1)
     assert m.pool.num_blocks - m.pool.num_free <= held

@@ -146,6 +146,6 @@ class World:
     ) -> None:
         self.generator = ScriptedGenerator(list(scripts) or [Script()])
         info = EngineInfo(ByteTokenizer.vocab_size, context, 32, 8, 1, 1, exact=True, description="scripted")
-        self.served = ServedModel("m", 1, ByteTokenizer(), PlainTemplate(), MODES, info, self.generator, 1)  # type: ignore[arg-type]
+        self.served = ServedModel("m", 1, ByteTokenizer(), PlainTemplate(), MODES, info, self.generator, 1, "measured now")  # type: ignore[arg-type]
         self.metrics = Metrics(MODES)
         self.app = create_app(self.served, settings or ServerSettings(), self.metrics, downgrade=downgrade)

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from headway.config import ServerSettings
 from headway.modes import ModeName
 from headway.runtime.api import Timing, Usage
+from headway.scheduler.lookup import DraftSource
 from headway.server.metrics import Metrics
 from headway.server.openai.shapes import ErrorBody, ModelCard, ModelList
 
@@ -89,7 +90,17 @@ def test_metrics_count_what_they_are_told() -> None:
         lambda: {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9, "cost_error_median": 0.04, "cost_error_p95": 0.25}
     )
     metrics.on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.25)
-    usage = Usage(100, 11, 64, engine_seconds=0.5, attainment=0.9, pace=50.0)
+    own, prediction = DraftSource.OWN_TEXT, DraftSource.PREDICTION
+    usage = Usage(
+        100,
+        11,
+        64,
+        engine_seconds=0.5,
+        attainment=0.9,
+        pace=50.0,
+        drafted={own: 6, prediction: 5},
+        accepted={own: 4, prediction: 1},
+    )
     metrics.on_finish(ModeName.FAST, "stop", usage, Timing(0.1, 0.2, 1.0, 1.3), 0.3)
     metrics.on_finish(ModeName.STANDARD, "cancelled", Usage(5, 0, 0, 0.0, 1.0, 20.0), Timing(0, 0, 0, 0), None)
     metrics.on_refused("standard")
@@ -101,6 +112,12 @@ def test_metrics_count_what_they_are_told() -> None:
         'headway_tokens_total{kind="prompt",mode="fast"} 100.0',
         'headway_tokens_total{kind="cached",mode="fast"} 64.0',
         'headway_tokens_total{kind="output",mode="fast"} 11.0',
+        'headway_tokens_total{kind="drafted",mode="fast"} 11.0',
+        'headway_tokens_total{kind="accepted",mode="fast"} 5.0',
+        'headway_drafted_tokens_total{mode="fast",source="own_text"} 6.0',
+        'headway_drafted_tokens_total{mode="fast",source="prediction"} 5.0',
+        'headway_accepted_tokens_total{mode="fast",source="own_text"} 4.0',
+        'headway_accepted_tokens_total{mode="standard",source="earlier_answer"} 0.0',
         'headway_engine_seconds_total{mode="fast"} 0.5',
         "headway_engine_busy_seconds_total 0.02",
         "headway_step_seconds_count 1.0",

@@ -32,7 +32,8 @@ class StepTime:
 class ModelResult:
     """step_bytes: of weights that a step reads. floor_gb_s: the machine's for a working set of that size; floor_seconds: a step
     that only reads them. costs: the ladder's. fast_beside_full: fast requests that can be promised their pace while every
-    standard seat is taken."""
+    standard seat is taken. learnt: what steps cost while a server ran, None if none has; modes_learnt: with the paces that
+    `headway serve` therefore promises."""
 
     id: str
     info: EngineInfo
@@ -43,6 +44,8 @@ class ModelResult:
     error: Error
     modes: Modes
     fast_beside_full: int
+    learnt: CostModel | None = None
+    modes_learnt: Modes | None = None
 
     @property
     def floor_seconds(self) -> float:
@@ -60,7 +63,8 @@ def measure_model(model: LocalModel, settings: Settings, ladder: Sequence[Bandwi
     opened = open_model(model, settings, bar.phase)
     engine = opened.engine
     try:
-        costs = opened.costs(bar.phase, fresh=True)
+        times = opened.step_times(bar.phase, fresh=True)
+        costs, learnt = times.costs, times.kept.learnt
         modes = modes_from(costs, settings.scheduler, settings.modes)
         bar.phase("comparing steps with their predictions")
         error = trial(engine, costs, modes, opened.limits, speculation=settings.scheduler.speculation, advance=bar.advance)
@@ -78,6 +82,8 @@ def measure_model(model: LocalModel, settings: Settings, ladder: Sequence[Bandwi
         error=error,
         modes=modes,
         fast_beside_full=beside_full_house(costs, settings.scheduler, modes),
+        learnt=learnt,
+        modes_learnt=None if learnt is None else modes_from(learnt, settings.scheduler, settings.modes),
     )
 
 

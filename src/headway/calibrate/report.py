@@ -47,6 +47,8 @@ def to_json(result: Calibration) -> dict[str, Any]:
         the ladder alone
       - paces: {standard, fast}, each {tokens_per_second, most: requests that can be promised it at once}; of fast also
         beside_full_standard: while every standard seat is taken
+      - learnt: null if no server has run yet, else {cost_model, paces: {standard, fast} in tokens/s}: of live steps, by which
+        `headway serve` promises
     """
     caches = [{"level": cache.level, "bytes": cache.size} for cache in result.caches]
     return {
@@ -90,7 +92,15 @@ def _model_json(model: ModelResult) -> dict[str, Any]:
                 "beside_full_standard": model.fast_beside_full,
             },
         },
+        "learnt": _learnt_json(model),
     }
+
+
+def _learnt_json(model: ModelResult) -> dict[str, Any] | None:
+    if model.learnt is None or model.modes_learnt is None:
+        return None
+    paces = {mode.name.value: round(mode.pace, 2) for mode in model.modes_learnt}
+    return {"cost_model": model.learnt.to_dict(), "paces": paces}
 
 
 def print_report(result: Calibration, console: Console) -> None:
@@ -127,7 +137,7 @@ def _step_table(model: ModelResult) -> Table:
 
 def _model_lines(model: ModelResult) -> list[str]:
     error, (standard, fast) = model.error, model.modes
-    return [
+    lines = [
         f"One row: floor {1000 * model.floor_seconds:.1f} ms at {model.floor_gb_s:.1f} GB/s ({model.step_bytes / 1e6:.0f} MB "
         f"of weights a step), measured {1000 * model.steps[0].seconds:.1f} ms: {model.floor_share:.0%} of the floor's speed",
         f"Paces: standard {standard.pace:.1f} tokens/s for {standard.max_rows} requests at once; fast {fast.pace:.1f} tokens/s "
@@ -136,3 +146,13 @@ def _model_lines(model: ModelResult) -> list[str]:
         f"learning {error.ladder_median:.1%} and {error.ladder_p95:.1%}; aim: below {TARGET_MEDIAN:.0%} and {TARGET_P95:.0%}",
         f"Model: {model.id}, {model.info.description}",
     ]
+    if model.learnt is not None and model.modes_learnt is not None:
+        rows = SHOWN[1]
+        slower = model.learnt.seconds(rows) / model.costs.seconds(rows)
+        standard, fast = model.modes_learnt
+        lines.insert(
+            2,
+            f"Learnt while serving: a step of {rows} rows takes {slower:.2f} times as long; headway serve promises by that: "
+            f"standard {standard.pace:.1f} tokens/s, fast {fast.pace:.1f}",
+        )
+    return lines

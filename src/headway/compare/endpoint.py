@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
 
 from headway.compare.client import Client
 from headway.compare.request import RequestMaker
@@ -14,7 +14,6 @@ from headway.errors import HeadwayError, UsageError
 from headway.modes import ModeName
 
 ANSWER_SECONDS = 10.0
-_BUSY = re.compile(r"^headway_engine_busy_seconds_total(?:\{[^}]*\})?\s+(\S+)", re.MULTILINE)
 
 
 def base_url(url: str) -> str:
@@ -51,14 +50,21 @@ async def find_maker(client: Client, model: str) -> RequestMaker:
 
 async def engine_busy_seconds(client: Client) -> float | None:
     """Seconds that headway's engine has computed since its start; None where the server has no such counter."""
+    return await metric(client, "headway_engine_busy_seconds_total")
+
+
+async def metric(client: Client, name: str, **labels: str) -> float | None:
+    """The sum of a metric's samples of this name with these labels; None where the server shows none."""
     try:
         async with client.session.get(f"{client.url}/metrics", timeout=_timeout()) as response:
             if response.status != 200:
                 return None
-            values = _BUSY.findall(await response.text())
-    except (aiohttp.ClientError, TimeoutError, OSError):
+            families = list(text_string_to_metric_families(await response.text()))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):  # the parser raises ValueError
         return None
-    return sum(float(value) for value in values) if values else None
+    samples = [sample for family in families for sample in family.samples if sample.name == name]
+    values = [sample.value for sample in samples if labels.items() <= sample.labels.items()]
+    return sum(values) if values else None
 
 
 async def _listed_models(client: Client) -> list[str]:

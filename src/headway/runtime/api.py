@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from headway.modes import ModeName
 from headway.sampling.params import SamplingParams
+from headway.scheduler.lookup import DraftSource
 
 FinishReason = Literal["stop", "length", "error", "cancelled"]
 
@@ -61,9 +63,9 @@ class Timing:
 class Usage:
     """What a request used. cached_tokens: prompt tokens found in the prefix cache (part of prompt_tokens).
     engine_seconds: the request's share of device time by the charging rule. attainment: share of tokens after the
-    first that were delivered by their pace deadline (1.0 if there were none). drafted_tokens, accepted_tokens: guesses that
-    were verified, and those of them that became output; predicted_accepted, predicted_rejected: of these, the ones from the
-    caller's prediction."""
+    first that were delivered by their pace deadline (1.0 if there were none). drafted, accepted: guesses that were verified,
+    and those of them that became output, by where they came from. predicted_rejected: guesses from the caller's prediction
+    that proved wrong."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -71,10 +73,21 @@ class Usage:
     engine_seconds: float
     attainment: float
     pace: float
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
-    predicted_accepted: int = 0
+    drafted: Mapping[DraftSource, int] = field(default_factory=dict)
+    accepted: Mapping[DraftSource, int] = field(default_factory=dict)
     predicted_rejected: int = 0
+
+    @property
+    def drafted_tokens(self) -> int:
+        return sum(self.drafted.values())
+
+    @property
+    def accepted_tokens(self) -> int:
+        return sum(self.accepted.values())
+
+    @property
+    def predicted_accepted(self) -> int:
+        return self.accepted.get(DraftSource.PREDICTION, 0)
 
 
 @dataclass(frozen=True, slots=True)

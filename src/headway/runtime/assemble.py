@@ -8,6 +8,7 @@ from dataclasses import replace
 from headway.catalog.local import LocalModel
 from headway.config import Settings
 from headway.errors import ModelError
+from headway.runtime.kept import Keeper
 from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
 from headway.runtime.opened import Say, open_model
@@ -19,15 +20,16 @@ from headway.scheduler.scheduler import Scheduler
 from headway.text.tokenizer import Tokenizer
 
 
-def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedModel, EngineLoop]:
-    """Load and calibrate. `say` is told, in a few words, what is being done. The loop is yet to be started, and to be closed in
-    the end. Raises ModelError or UsageError."""
+def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedModel, EngineLoop, Keeper]:
+    """Load and calibrate. `say` is told, in a few words, what is being done. The loop and the keeper of the step times are yet
+    to be started, and to be closed in the end, in this order. Raises ModelError or UsageError."""
     say("reading the tokenizer")
     tokenizer, template = load_texts(model, settings)
     opened = open_model(model, settings, say)
     engine = opened.engine
     _match_vocabulary(tokenizer, engine.info.vocab_size)
-    costs = opened.costs(say)
+    times = opened.step_times(say)
+    costs = times.costs
     info = replace(engine.info, exact=is_exact(engine))
     modes = modes_from(costs, settings.scheduler, settings.modes)
     pool = BlockPool(engine.info.num_blocks, engine.info.block_size)
@@ -42,8 +44,9 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         info=info,
         generator=loop,
         fast_beside_full=beside_full_house(costs, settings.scheduler, modes),
+        step_times=times.about,
     )
-    return served, loop
+    return served, loop, opened.keeper(costs)
 
 
 def _match_vocabulary(tokenizer: Tokenizer, vocab_size: int) -> None:

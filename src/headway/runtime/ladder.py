@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.engines.base import BatchRow, Engine, start_padded
+from headway.runtime.kept import KeptTimes, path_of, read, write
 from headway.scheduler.cost import KNOTS, CostModel, Observation
 
 CONTEXT = 128
@@ -22,15 +20,26 @@ SAMPLED_UP_TO = 64
 ROUNDS = 3
 CHANGES = 14
 """Changes of size that are timed."""
+CHECKED = (4, 8, 32)
+"""Rungs that are measured at every start."""
 AGREEMENT = (0.6, 1.6)
-"""A cached ladder is used if a few fresh rungs differ from it by a factor in this range; it is then scaled by it."""
+"""A cached ladder is used if these differ from it by a factor in this range."""
 
 Timer = Callable[[], float]
 Rung = tuple[int, int, int]
 """(tokens, positions before each, sampled)"""
 
 
-def cost_model(
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """costs: to start with. kept: what is in the cache now. about: which times these are, for people."""
+
+    costs: CostModel
+    kept: KeptTimes
+    about: str
+
+
+def step_times(
     engine: Engine,
     max_step_tokens: int,
     cache: Path | None = None,
@@ -38,43 +47,46 @@ def cost_model(
     identity: str = "",
     fresh: bool = False,
     clock: Timer = time.perf_counter,
-) -> CostModel:
-    """The cost model of this engine on this machine: from `cache` if it still agrees, else from a full ladder (some seconds).
+) -> StepTimes:
+    """The step times of this engine on this machine. From `cache` if the ladder there still agrees with a few rungs measured
+    now: as they were learnt while serving, if they were. Else, and if `fresh`, from a full ladder (some seconds).
 
     Use it before anything else runs on the engine: it writes over KV blocks. identity: what the cached ladder depends on.
     """
-    path = None if cache is None else cache / f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}.json"
-    if path is not None and not fresh:
-        known = _read(path, engine)
-        if known is not None and _still_agrees(engine, known, clock):
-            return known
+    path = None if cache is None else path_of(cache, identity)
+    known = None if path is None else read(path)
+    if known is not None and known.measured.grid != engine.info.grid:
+        known = None
+    if known is not None and not fresh:
+        speed = _seconds_over(engine, known.measured, clock)
+        if AGREEMENT[0] <= speed <= AGREEMENT[1]:
+            return _from_cache(known, speed, min(CONTEXT, _room(engine)))
+        known = None  # what was learnt was learnt on another machine
     ladder = _climb(engine, _rungs(engine, max_step_tokens), clock)
-    costs = CostModel.fit(ladder, per_change=_change(engine, clock), grid=engine.info.grid)
+    measured = CostModel.fit(ladder, per_change=_change(engine, clock), grid=engine.info.grid)
+    learnt = None
+    if known is not None and AGREEMENT[0] <= _ratio(measured, known.measured, min(CONTEXT, _room(engine))) <= AGREEMENT[1]:
+        learnt = known.learnt
+    kept = KeptTimes(measured, learnt, identity, engine.info.num_blocks, engine.info.block_size)
     if path is not None:
-        _write(path, costs, engine, identity)
-    return costs
+        write(path, kept)
+    return StepTimes(measured, kept, "measured now")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLadder:
-    """A cached ladder, and what it was measured on: the identity given then, and the KV pool of that engine."""
+def _from_cache(known: KeptTimes, speed: float, context: int) -> StepTimes:
+    """speed: seconds of steps now over those of the ladder. Learnt times are those of a loaded machine already, so they are
+    not scaled, unless the quiet machine of this moment is slower than they are."""
+    if known.learnt is None:
+        known.measured.drift = speed
+        return StepTimes(known.measured, known, "measured at an earlier start")
+    loaded = 1.0 / _ratio(known.measured, known.learnt, context)
+    known.learnt.drift = max(1.0, speed / loaded)
+    return StepTimes(known.learnt, known, f"learnt while serving, {loaded:.2f} times those measured on the quiet machine")
 
-    costs: CostModel
-    identity: str
-    num_blocks: int
-    block_size: int
 
-
-def newest_ladder(cache: Path, sha256: str) -> KnownLadder | None:
-    """The ladder that was last measured for the model with this digest; None if there is none."""
-    newest: tuple[float, KnownLadder] | None = None
-    for path in cache.glob("*.json"):
-        known = _read_known(path)
-        if known is not None and sha256 in known.identity.split():
-            measured = path.stat().st_mtime
-            if newest is None or measured > newest[0]:
-                newest = measured, known
-    return None if newest is None else newest[1]
+def _ratio(one: CostModel, other: CostModel, context: int) -> float:
+    """Of the seconds that two models predict for small steps."""
+    return statistics.median(one.seconds(n, n * (context + 1), n) / other.seconds(n, n * (context + 1), n) for n in CHECKED)
 
 
 def is_exact(engine: Engine) -> bool:
@@ -166,38 +178,11 @@ def _rows(engine: Engine, rung: Rung) -> list[BatchRow]:
     ]
 
 
-def _still_agrees(engine: Engine, costs: CostModel, clock: Timer) -> bool:
+def _seconds_over(engine: Engine, costs: CostModel, clock: Timer) -> float:
+    """Seconds of a few rungs now over what `costs` predict."""
     before = min(CONTEXT, _room(engine))
     ratios = []
-    for tokens in (4, 8, 32):
+    for tokens in CHECKED:
         seconds = statistics.median(_measure(engine, (tokens, before, tokens), clock) for _ in range(ROUNDS))
         ratios.append(seconds / costs.seconds(tokens, tokens * (before + 1), tokens))
-    costs.drift = statistics.median(ratios)
-    return AGREEMENT[0] <= costs.drift <= AGREEMENT[1]
-
-
-def _read(path: Path, engine: Engine) -> CostModel | None:
-    """None for a file that is missing, no ladder or one with other sizes of steps: it is then measured again."""
-    known = _read_known(path)
-    return known.costs if known is not None and known.costs.grid == engine.info.grid else None
-
-
-def _read_known(path: Path) -> KnownLadder | None:
-    try:
-        data = json.loads(path.read_text())
-        costs = CostModel.from_dict(data)
-        return KnownLadder(costs, str(data["identity"]), int(data["num_blocks"]), int(data["block_size"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _write(path: Path, costs: CostModel, engine: Engine, identity: str) -> None:
-    """Best effort: a cache folder that can't be written costs some seconds at the next start, no more."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        facts = {"identity": identity, "num_blocks": engine.info.num_blocks, "block_size": engine.info.block_size}
-        part.write_text(json.dumps(facts | costs.to_dict()))
-        part.replace(path)
-    except OSError:
-        return
+    return statistics.median(ratios)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headway.runtime.api import Timing, TokenLogprob, Usage
 from headway.runtime.stream import Stream
 from headway.sampling.state import SamplingState
+from headway.scheduler.lookup import DraftSource
 from headway.scheduler.request import Request
 from headway.text.stream import TextStream
 
@@ -39,6 +40,11 @@ class Live:
 
     def usage(self) -> Usage:
         request = self.request
+        accepted = request.accepted.copy()
+        # Drafts that were right, but behind a stop string, have not become output; they are of the last step.
+        unread = accepted.total() - max(0, self.num_delivered - 1)
+        if unread > 0:
+            accepted[request.lookup.source] -= min(unread, accepted[request.lookup.source])
         return Usage(
             prompt_tokens=request.num_prompt,
             completion_tokens=self.num_delivered,
@@ -46,11 +52,9 @@ class Live:
             engine_seconds=request.engine_seconds,
             attainment=request.attainment,
             pace=request.pace,
-            drafted_tokens=request.num_drafted,
-            # Drafts that were right, but behind a stop string, have not become output.
-            accepted_tokens=min(request.num_accepted, max(0, self.num_delivered - 1)),
-            predicted_accepted=min(request.num_predicted_accepted, self.num_delivered),
-            predicted_rejected=request.num_predicted_rejected,
+            drafted=request.drafted,
+            accepted=accepted,
+            predicted_rejected=request.drafted[DraftSource.PREDICTION] - request.accepted[DraftSource.PREDICTION],
         )
 
     def timing(self, now: float) -> Timing:

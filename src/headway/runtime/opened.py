@@ -16,7 +16,8 @@ from headway.engines import open_engine
 from headway.engines.base import Engine
 from headway.engines.convert import Smoothing, converted
 from headway.errors import UsageError
-from headway.runtime.ladder import cost_model
+from headway.runtime.kept import Keeper, path_of
+from headway.runtime.ladder import StepTimes, step_times
 from headway.runtime.paces import limits_from, num_seats
 from headway.runtime.texts import load_texts
 from headway.scheduler.cost import CostModel
@@ -36,11 +37,15 @@ class OpenModel:
     limits: Limits
     identity: str
 
-    def costs(self, say: Say, *, fresh: bool = False) -> CostModel:
+    def step_times(self, say: Say, *, fresh: bool = False) -> StepTimes:
         """From the cache if it still agrees and nothing fresh is asked for, else measured, and cached. Use it before anything
         else runs on the engine: it writes over KV blocks."""
         say("measuring step times")
-        return cost_model(self.engine, self.limits.max_step_tokens, home() / "ladders", identity=self.identity, fresh=fresh)
+        return step_times(self.engine, self.limits.max_step_tokens, home() / "ladders", identity=self.identity, fresh=fresh)
+
+    def keeper(self, costs: CostModel) -> Keeper:
+        """Of what these costs, from `step_times`, learn from now on."""
+        return Keeper(path_of(home() / "ladders", self.identity), costs)
 
 
 def open_model(model: LocalModel, settings: Settings, say: Say) -> OpenModel:

@@ -21,7 +21,7 @@ def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSetti
     fast = modes.fast.pace or modes.fast.speedup * standard
     if fast <= standard:
         raise UsageError(f"the pace of fast ({fast:.4g} tokens/s) must be higher than standard's ({standard:.4g})")
-    alone = max(1, Promises(costs, scheduler.max_step_tokens).most(Paced(fast, CONTEXT)))
+    alone = max(1, _promises(costs, scheduler).most(Paced(fast, CONTEXT)))
     seats = min(alone, scheduler.max_fast_rows or alone)
     return Modes(
         Mode(ModeName.STANDARD, standard, scheduler.max_rows, modes.standard.max_waiting, modes.standard.ttft_ms / 1000),
@@ -32,8 +32,14 @@ def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSetti
 def beside_full_house(costs: CostModel, scheduler: SchedulerSettings, modes: Modes) -> int:
     """How many fast requests can be promised their pace while every standard seat is taken."""
     standard = [Paced(modes.standard.pace, CONTEXT)] * modes.standard.max_rows
-    most = Promises(costs, scheduler.max_step_tokens).most(Paced(modes.fast.pace, CONTEXT), standard)
+    most = _promises(costs, scheduler).most(Paced(modes.fast.pace, CONTEXT), standard)
     return min(most, modes.fast.max_rows)
+
+
+def _promises(costs: CostModel, scheduler: SchedulerSettings) -> Promises:
+    """As the scheduler's own."""
+    limits = limits_from(scheduler)
+    return Promises(costs, limits.max_step_tokens, limits.headroom)
 
 
 def limits_from(scheduler: SchedulerSettings) -> Limits:

@@ -32,7 +32,8 @@ class Generator(Protocol):
 @dataclass(frozen=True, slots=True)
 class ServedModel:
     """id: the model's name in the API; `id + "-fast"` is the alias for its fast mode. created: Unix seconds. fast_beside_full:
-    fast requests that can be promised their pace while every standard seat is taken."""
+    fast requests that can be promised their pace while every standard seat is taken. step_times: which ones the paces rest on,
+    for people."""
 
     id: str
     created: int
@@ -42,3 +43,4 @@ class ServedModel:
     info: EngineInfo
     generator: Generator
     fast_beside_full: int
+    step_times: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headway.modes import Mode, ModeName, Modes
-from headway.scheduler.promises import Promises, paced
+from headway.scheduler.promises import Demand, Promises, paced
 from headway.scheduler.queue import Queue
 from headway.scheduler.request import Request
 
@@ -104,7 +104,7 @@ class Admission:
             return True
         if request.mode is ModeName.FAST and not self._memory([*seats.running.values(), request]):
             return False
-        return self._promises.hold([paced(r) for r in (*running, request)])
+        return self._promises.hold(Demand.of(paced(r) for r in (*running, request)))
 
     def _check_first_token(self, request: Request, now: float, seatable: bool) -> None:
         if not request.promises_ttft:
@@ -128,15 +128,19 @@ class Admission:
     def _next_seat(self, request: Request) -> float:
         """Seconds until there should be room: the running ones end at their own paces, one after the other, until all fits."""
         running = sorted(self.running(), key=_remaining)
-        seats = self.seats[request.mode]
-        ahead = len(seats.waiting)
-        for number, leaving in enumerate(running):
-            left = running[number + 1 :]
+        if not running:
+            return SHORTEST_WAIT
+        demands = [Demand.of([paced(request)])]  # with the last rows to leave, one more each time
+        for last in reversed(running[1:]):
+            demands.append(demands[-1].plus(paced(last)))
+        ahead = len(self.seats[request.mode].waiting)
+        for leaving in running:
+            left = demands.pop()
             if leaving.mode is request.mode:
                 ahead -= 1
-            if ahead < 0 and self._promises.hold([paced(r) for r in (*left, request)]):
+            if ahead < 0 and self._promises.hold(left):
                 return _remaining(leaving)
-        return _remaining(running[-1]) if running else SHORTEST_WAIT
+        return _remaining(running[-1])
 
 
 def _remaining(request: Request) -> float:

@@ -71,15 +71,15 @@ def more_prompt(
 def prompts_alone(prefilling: Sequence[Request], costs: CostModel, limits: Limits) -> int:
     """Prompt tokens of a step that nobody decodes in: as many as there are, but none so long that a newcomer would wait."""
     tokens = min(sum(r.pending for r in prefilling), limits.max_step_tokens)
-    computed = min(prefilling, key=lambda r: r.due).num_computed if prefilling else 0
+    computed = min(prefilling, key=lambda r: r.prompt_order).num_computed if prefilling else 0
     fitting = costs.tokens_within(limits.longest_alone, tokens, context_each=computed + 0.5 * tokens)
     return max(min(tokens, limits.granule), fitting)
 
 
 def chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
-    """Give `tokens` to the prompts, the one due first first."""
+    """Give `tokens` to the prompts, in their order."""
     rows: list[Row] = []
-    for r in sorted(prefilling, key=lambda r: r.due):
+    for r in sorted(prefilling, key=lambda r: r.prompt_order):
         if tokens <= 0:
             break
         n = min(tokens, r.pending)

@@ -43,7 +43,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     always = [r for r in decoding if r.pace >= tightest]
     others = [r for r in decoding if r.pace < tightest]
     budget = _allowance(always, now, limits)
-    urgent, turns = _turn_order(others, now + 2 * budget)
+    urgent, turns = _turn_order(others, now + 2 * budget, limits.lead)
     # Rows that get several tokens a step need fewer steps, so there is time for more of the others in each.
     step_pace = tightest / min(limits.most_yield, *[r.tokens_per_step for r in always])
     wanted = wanted_others(len(always), [r.pace for r in others], step_pace, costs, context_each, limits)
@@ -51,7 +51,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
 
     chunk = 0
     if prefilling:
-        first = min(prefilling, key=lambda r: r.due)
+        first = min(prefilling, key=lambda r: r.prompt_order)
         least = max(least, min(urgent, num_others))
         num_others, chunk = share_with_prompt(len(always), num_others, least, first, costs, context_each, budget, now, limits)
     else:
@@ -59,6 +59,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
 
     riders = always + turns[:num_others]
     needed = len(riders) + chunk
+    sizes = sizes.within(budget - costs.attended * len(riders) * context_each, needed)
     attention = 0.0
     if prefilling:
         chunk += more_prompt(len(riders), chunk, first, prefilling, costs, sizes, context_each, budget)
@@ -137,16 +138,17 @@ def reserve_of(r: Request, limits: Limits) -> float:
     return (limits.reserve_standard if r.mode is ModeName.STANDARD else limits.reserve) / r.pace
 
 
-def _turn_order(others: Sequence[Request], horizon: float) -> tuple[int, list[Request]]:
-    """The requests that take turns, and how many of them must ride: first those whose next token would be late if they missed
-    this step (due before `horizon`, when the next step will have ended), by deadline; then by least service received."""
+def _turn_order(others: Sequence[Request], horizon: float, lead: float) -> tuple[int, list[Request]]:
+    """The requests that take turns, and how many of them must ride: first those that would lose their lead (in tokens) if they
+    missed this step (due before `horizon`, when the next step will have ended, but for the lead), by deadline; then by least
+    service received."""
     if not others:
         return 0, []
     must: list[tuple[float, int, Request]] = []
     may: list[Request] = []
     for n, r in enumerate(others):
         due = r.due
-        if due < horizon:
+        if due - lead / r.pace < horizon:
             must.append((due, n, r))
         else:
             may.append(r)

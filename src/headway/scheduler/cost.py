@@ -62,6 +62,7 @@ class CostModel:
         self.per_change = max(0.0, per_change)
         self.grid = grid
         self.drift = 1.0
+        self.num_observed = 0
         self._errors: deque[float] = deque(maxlen=self.WINDOW)
 
     @classmethod
@@ -124,6 +125,11 @@ class CostModel:
         """Seconds for each position that a token attends to."""
         return self.drift * self.per_context
 
+    @property
+    def sampled(self) -> float:
+        """Seconds for each row of logits."""
+        return self.drift * self.per_sample
+
     def tokens_within(self, seconds: float, at_most: int, *, context_each: float = 0.0, sampled: bool = False) -> int:
         """The largest n <= at_most such that a step of n tokens stays within `seconds`; 0 if not even one does.
         context_each: positions each token attends to; sampled: whether each token's logits are wanted."""
@@ -149,6 +155,7 @@ class CostModel:
         predicted = self.expected(o)
         error = o.seconds / predicted - 1.0
         self._errors.append(error)
+        self.num_observed += 1
         if abs(error) <= self.ROUNDING:
             return
         error = max(-self.OUTLIER, min(self.OUTLIER, error))

@@ -15,6 +15,8 @@ class Limits:
     efficiency_floor: share of the best tokens/s on hand that a step keeps.
     reserve, reserve_standard: credit in tokens that a row keeps, so that a step that takes longer than predicted doesn't make
     it late. A standard row gets hardly any: between prompts and the pace of rows in full batches, throughput comes first.
+    lead: credit in tokens below which a row that takes turns rides before any prompt is computed. Where prompts could use all
+    the time there is, such rows are held at this credit, so it has to make up for steps that take longer than predicted.
     shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
     quicker, one with credit waits no longer.
     longest_alone: seconds of a step of prompts alone at the most, beyond a granule.
@@ -32,7 +34,8 @@ class Limits:
     efficiency_floor: float = 0.6
     reserve: float = 1.5
     reserve_standard: float = 0.1
-    shortest: float = 0.7
+    lead: float = 1.0
+    shortest: float = 0.6
     longest: float = 1.25
     longest_alone: float = 0.25
     min_chunk: int = 1

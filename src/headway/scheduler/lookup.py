@@ -9,6 +9,7 @@ sampling gives at its place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from headway.scheduler.phrases import Phrases
 
@@ -21,8 +22,19 @@ START, EARLIER = 0, LONGEST + 1
 ACCEPTANCE = (0.5, 0.2, 0.5, 0.55, 0.65, 0.85, 0.35)
 """How likely a draft is right whose last n predecessors came before, measured on chat answers of SmolLM2; START: at the
 beginning of a prediction, EARLIER: from an earlier answer. A row's own experience soon replaces it."""
+AT_ONCE = 256
+"""Tokens that are entered into the index in one step at most: a long prompt all at once would hold up a step."""
 LEARN = 0.15
 """Weight of the newest guess in a row's experience."""
+
+
+class DraftSource(StrEnum):
+    """Where drafts come from."""
+
+    OWN_TEXT = "own_text"
+    PREDICTION = "prediction"
+    EARLIER_ANSWER = "earlier_answer"
+    DRAFT_HEAD = "draft_head"
 
 
 class Lookup:
@@ -46,10 +58,17 @@ class Lookup:
             for n in range(1, min(LONGEST, end) + 1):
                 self._next.setdefault(tuple(prediction[end - n : end]), -1 - end)
 
+    @property
+    def source(self) -> DraftSource:
+        """Of the last proposal."""
+        if self.predicted:
+            return DraftSource.PREDICTION
+        return DraftSource.EARLIER_ANSWER if self.match == EARLIER else DraftSource.OWN_TEXT
+
     def propose(self, tokens: Sequence[int], num_output: int, at_most: int) -> list[int]:
         """Up to min(at_most, MAX_DRAFTS) tokens that may follow `tokens`, the last `num_output` of which are output; empty if
         nothing like their end came before."""
-        self._index(tokens)
+        self.enter(tokens, len(tokens))
         at_most = min(at_most, MAX_DRAFTS)
         if at_most <= 0:
             return []
@@ -94,9 +113,11 @@ class Lookup:
         period = len(tokens) - start
         return [tokens[start + i % period] for i in range(n)]
 
-    def _index(self, tokens: Sequence[int]) -> None:
-        """Enter the n-grams that have got a successor since the last call (the text's own end has none yet)."""
-        for end in range(max(self._indexed, 1), len(tokens)):
+    def enter(self, tokens: Sequence[int], upto: int) -> None:
+        """Enter the n-grams that have got a successor among the first `upto` tokens since the last call (the last of them has
+        none yet), AT_ONCE of them at most; the others follow in the next call."""
+        upto = min(upto, self._indexed + AT_ONCE)
+        for end in range(max(self._indexed, 1), upto):
             for n in range(1, min(LONGEST, end) + 1):
                 self._next[tuple(tokens[end - n : end])] = end
-        self._indexed = len(tokens)
+        self._indexed = max(self._indexed, upto)

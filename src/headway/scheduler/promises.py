@@ -7,7 +7,7 @@ a machine that is slower than predicted; requests come in only as long as they l
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from headway.scheduler.cost import CostModel
@@ -27,6 +27,26 @@ class Paced:
     context: float
 
 
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Of some rows together. highest: of their paces; pace: their sum; context: sum of pace x context."""
+
+    highest: float = 0.0
+    pace: float = 0.0
+    context: float = 0.0
+
+    @staticmethod
+    def of(rows: Iterable[Paced]) -> Demand:
+        demand = Demand()
+        for row in rows:
+            demand = demand.plus(row)
+        return demand
+
+    def plus(self, row: Paced, times: int = 1) -> Demand:
+        pace = times * row.pace
+        return Demand(max(self.highest, row.pace), self.pace + pace, self.context + pace * row.context)
+
+
 class Promises:
     """costs: asked each time, since it learns. max_step_tokens: tokens in one step at most."""
 
@@ -35,17 +55,17 @@ class Promises:
         self._max_step_tokens = max_step_tokens
         self._headroom = headroom
 
-    def hold(self, rows: Collection[Paced]) -> bool:
+    def hold(self, demand: Demand) -> bool:
         """Whether every pace holds with all these rows."""
-        return self.share(rows) <= 1.0 - self._headroom
+        return self.share(demand) <= 1.0 - self._headroom
 
-    def share(self, rows: Collection[Paced]) -> float:
+    def share(self, demand: Demand) -> float:
         """The share of the machine's time that the paces of these rows take; above 1 they can't be kept."""
-        if not rows:
+        highest = demand.highest
+        if not highest:
             return 0.0
-        highest = max(row.pace for row in rows)
-        shares = sum(row.pace for row in rows) / highest
-        context = int(sum(row.pace * row.context for row in rows) / highest)
+        shares = demand.pace / highest
+        context = int(demand.context / highest)
         # Some steps have one rider more than others.
         fewer = int(shares)
         odd = shares - fewer
@@ -54,10 +74,11 @@ class Promises:
 
     def most(self, row: Paced, beside: Collection[Paced] = ()) -> int:
         """How many such rows can be promised beside others."""
+        others = Demand.of(beside)
         low, high = 0, self._max_step_tokens
         while low < high:
             middle = (low + high + 1) // 2
-            if self.hold([*beside, *[row] * middle]):
+            if self.hold(others.plus(row, middle)):
                 low = middle
             else:
                 high = middle - 1
@@ -67,7 +88,7 @@ class Promises:
         """Seconds until `request` should have its first token: its prompt and those due before it go in chunks through what the
         decoding rows leave of each step."""
         decoding = [paced(r) for r in running if r.first_token_at is not None]
-        ahead = [r for r in running if r.first_token_at is None and r.due <= request.due]
+        ahead = [r for r in running if r.first_token_at is None and r.prompt_order <= request.prompt_order]
         tokens = request.pending + sum(r.pending for r in ahead)
         each = len(request.tokens) / 2
         if not decoding:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
 from headway.scheduler.foreseen import Foreseen, expected
-from headway.scheduler.lookup import Lookup
+from headway.scheduler.lookup import DraftSource, Lookup
 
 LEARN = 0.1
 """Weight of the newest step in `tokens_per_step`."""
@@ -57,16 +58,13 @@ class Request:
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
     foreseen: Foreseen | None = None
     """What the engine's draft head has guessed, for the position that it did so."""
-    uses_foreseen: bool = False
-    """Whether `drafts` are the head's."""
+    _uses_foreseen: bool = False
     _looked_up: list[int] = field(default_factory=list)
     tokens_per_step: float = 1.0
     """Tokens that a step it rides in brings, of late."""
-    num_drafted: int = 0
-    num_accepted: int = 0
-    num_predicted_accepted: int = 0
-    num_predicted_rejected: int = 0
-    """Drafts from the caller's prediction that were verified: those that became output, and the others."""
+    drafted: Counter[DraftSource] = field(default_factory=Counter)
+    accepted: Counter[DraftSource] = field(default_factory=Counter)
+    """Drafts that were verified, and those of them that became output."""
     level: float = 0.0
     """The others' service on arrival."""
     service: float = 0.0
@@ -92,6 +90,12 @@ class Request:
             return self.ttft_deadline
         return self.first_token_at + self.num_output / self.pace
 
+    @property
+    def prompt_order(self) -> tuple[bool, float]:
+        """Whose prompt is computed first. By due time alone, a fast request would wait behind all standard ones that are late
+        already, which under overload are all there are."""
+        return self.mode is ModeName.STANDARD and not self.promises_ttft, self.due
+
     def credit(self, now: float) -> float:
         """Tokens delivered so far minus pace x time since the first one; negative = late."""
         if self.first_token_at is None:
@@ -111,23 +115,30 @@ class Request:
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute. They
         are looked up, or the draft head's if these promise more."""
-        self.uses_foreseen = False
+        self._uses_foreseen = False
         if self.pending != 1 or self.first_token_at is None:
+            self.lookup.enter(self.tokens, self.num_computed)
             self.drafts = self._looked_up = []
             return
         most = self.max_tokens - self.num_output - 1
         self.drafts = self._looked_up = self.lookup.propose(self.tokens, self.num_output, most)
         if self.foreseen is not None and self.foreseen.position == len(self.tokens):
             ahead = self.foreseen.survivals[:most]
-            self.uses_foreseen = expected(ahead) > expected(
-                [self.lookup.survival(k) for k in range(len(self.drafts))][: len(ahead)]
-            )
-            if self.uses_foreseen:
+            known = [self.lookup.survival(k) for k in range(min(len(self.drafts), len(ahead)))]
+            self._uses_foreseen = expected(ahead) > expected(known)
+            if self._uses_foreseen:
                 self.drafts = self.foreseen.tokens[:most]
+
+    def note_drafts(self, verified: int, right: int) -> None:
+        """Count the drafts of a step."""
+        if verified:
+            source = DraftSource.DRAFT_HEAD if self._uses_foreseen else self.lookup.source
+            self.drafted[source] += verified
+            self.accepted[source] += right
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""
-        return self.foreseen.survivals[k] if self.foreseen is not None and self.uses_foreseen else self.lookup.survival(k)
+        return self.foreseen.survivals[k] if self.foreseen is not None and self._uses_foreseen else self.lookup.survival(k)
 
     def learn(self, received: Sequence[int]) -> None:
         """See which of the guesses came true, and how many tokens the step has brought."""

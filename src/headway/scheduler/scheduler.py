@@ -182,12 +182,7 @@ class Scheduler:
         # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
         num_right = taken - 1 if taken else 0
         request.num_computed += row.num_tokens - row.num_drafts + num_right
-        if row.num_drafts:
-            request.num_drafted += row.num_drafts
-            request.num_accepted += num_right
-            if request.lookup.predicted and not request.uses_foreseen:
-                request.num_predicted_accepted += num_right
-                request.num_predicted_rejected += row.num_drafts - num_right
+        request.note_drafts(row.num_drafts, num_right)
         if taken:
             self.note_served(request, taken)
         if request.num_computed >= (request.num_sealed + 1) * self.pool.block_size:

@@ -8,7 +8,9 @@ and back (the ski-rental rule: never more than twice what the best decision woul
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 
@@ -65,6 +67,16 @@ class StepSizes:
         """Whether steps that need room for so many go on with the size of the last one for good."""
         wanted = self._costs.grid.up(tokens)
         return wanted == self.size or (wanted < self.size and self._costs.change > 0.0 and self._waste(wanted) <= 0.0)
+
+    def within(self, seconds: float, tokens: int) -> StepSizes:
+        """These; or, if a step of the last size takes longer than `seconds` and one for `tokens` less, change included, such as
+        give up the last size at once: somebody's next token would wait for it."""
+        kept, wanted = self._costs.seconds(self.size), self._costs.seconds(tokens) + self._costs.change
+        if kept <= seconds or wanted >= kept:
+            return self
+        anew = copy.copy(self)
+        anew._wasted = inf
+        return anew
 
     def take(self, needed: int, size: int) -> None:
         """Note that a step that needed room for `needed` tokens has `size`."""

@@ -36,7 +36,7 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     record_file = None if record is None else open_record(record)
     model = resolve(settings.model.name)
     with console.status("loading") as status:
-        served, loop = assemble(model, settings, lambda what: status.update(what))
+        served, loop, keeper = assemble(model, settings, lambda what: status.update(what))
     metrics = Metrics(served.modes)
     recorder = None
     if record_file is not None:
@@ -47,10 +47,12 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     gc.collect()
     gc.freeze()
     loop.start(metrics, recorder)
+    keeper.start()
     try:
         run_server(app, sockets, lambda url: _announce(served, url), access_log=access_log)
     finally:
         loop.close()
+        keeper.close()
         if recorder is not None:
             recorder.close()
 
@@ -63,6 +65,7 @@ def _announce(served: ServedModel, url: str) -> None:
     print(f"  standard {standard.pace:6.1f} tokens/s promised to each of {standard.max_rows} requests at once")
     beside = f"{served.fast_beside_full} beside {standard.max_rows} standard ones"
     print(f"  fast     {fast.pace:6.1f} tokens/s promised to each of {fast.max_rows} requests at once, {beside}")
+    print(f"  by step times {served.step_times}")
     exactly = (
         "to the last bit, whatever else is running"
         if info.exact

@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from headway.modes import ModeName, Modes
 from headway.runtime.api import Timing, Usage
+from headway.scheduler.lookup import DraftSource
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 PER_TOKEN = (0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1.0)
@@ -53,6 +54,8 @@ class Metrics:
             registry=registry,
         )
         self._tokens = {(mode, kind): tokens.labels(mode, kind) for mode in names for kind in TOKEN_KINDS}
+        self._drafted = self._by_source("headway_drafted_tokens", "Guesses at next tokens that were verified.")
+        self._accepted = self._by_source("headway_accepted_tokens", "Guesses that became output.")
         self._step = Histogram("headway_step_seconds", "One forward pass.", buckets=PER_TOKEN, registry=registry)
         self._step_tokens = Histogram("headway_step_tokens", "Tokens computed in a step.", buckets=TOKENS, registry=registry)
         self._step_rows = counts("headway_step_rows", "Rows that rode in steps, summed over steps.")
@@ -65,6 +68,10 @@ class Metrics:
         )
         registry.register(_Gauges(modes, self))
         ProcessCollector(registry=registry)
+
+    def _by_source(self, name: str, text: str) -> dict[tuple[str, str], Counter]:
+        metric = Counter(name, text, ["mode", "source"], registry=self.registry)
+        return {(mode, source): metric.labels(mode, source) for mode in ModeName for source in DraftSource}
 
     def watch(self, load: Callable[[], Mapping[str, float]]) -> None:
         """Where the gauges come from at scrape time: `Generator.load`."""
@@ -95,6 +102,10 @@ class Metrics:
         self._tokens[mode, "output"].inc(usage.completion_tokens)
         self._tokens[mode, "drafted"].inc(usage.drafted_tokens)
         self._tokens[mode, "accepted"].inc(usage.accepted_tokens)
+        for source, drafted in usage.drafted.items():
+            self._drafted[mode, source].inc(drafted)
+        for source, accepted in usage.accepted.items():
+            self._accepted[mode, source].inc(accepted)
         self._engine_seconds[mode].inc(usage.engine_seconds)
         self._queue[mode].observe(timing.queue)
         if ttft is not None:

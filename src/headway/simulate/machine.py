@@ -12,7 +12,7 @@ from headway.catalog.home import home
 from headway.catalog.resolve import find_here
 from headway.errors import UsageError
 from headway.modes import ModeName
-from headway.runtime.ladder import newest_ladder
+from headway.runtime import kept
 from headway.scheduler.cost import CostModel
 from headway.simulate.trace import machine_line
 
@@ -43,7 +43,7 @@ class Machine:
 def machine_of(model: str) -> Machine:
     """As measured when `model` was last served here. Raises UsageError if it never was, ModelError for an unknown model."""
     here = find_here(model)
-    ladder = None if here is None else newest_ladder(home() / "ladders", here.sha256)
+    ladder = None if here is None else kept.newest(home() / "ladders", here.sha256)
     if ladder is None:
         raise UsageError(
             f"no step times of {model} have been measured here: start `headway serve {model}` once, or give --costs a file"

@@ -34,7 +34,7 @@ class SimulatedRequest(Request):
         """As many drafts as may be, wherever it decodes and there haven't been enough; whether they prove right is drawn when
         they are verified."""
         decodes = self.pending == 1 and self.first_token_at is not None
-        if self.num_drafted >= self.drafts_per_step * (self.num_output - self.num_accepted):
+        if self.drafted.total() >= self.drafts_per_step * (self.num_output - self.accepted.total()):
             decodes = False
         self.drafts = [self.token] * min(MAX_DRAFTS, self.max_tokens - self.num_output - 1) if decodes else []
 

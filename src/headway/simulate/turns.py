@@ -68,6 +68,8 @@ class Turns(Stretch):
         tightest = max([row.pace for row in rows])
         always = [row for row in rows if row.pace >= tightest]
         others = [row for row in rows if row.pace < tightest]
+        for row in others:
+            row.lead = limits.lead / row.pace
         for row in always:
             row.shortest, row.reserve = shortest_of(row.request, limits), reserve_of(row.request, limits)
         slack = limits.longest / tightest
@@ -86,23 +88,25 @@ class Turns(Stretch):
             urgent = 0
             for row in others:
                 row.due = row.first + row.output / row.pace
-                if row.due < horizon:
+                row.urgent = row.due - row.lead < horizon
+                if row.urgent:
                     urgent += 1
-            question = urgent, budget, reckoned(context, number)
+            each_context = reckoned(context, number)
+            question = urgent, budget, each_context
             if question != asked:
                 asked = question
-                places = self._choose(always, others, urgent, budget, slack, step_pace, question[2])
+                places = self._choose(always, others, urgent, budget, slack, step_pace, each_context)
             if places == len(others):
                 riders = rows
                 computed = context - number
             else:
-                riders = always + _first(others, places, urgent, horizon)
+                riders = always + _first(others, places, urgent)
                 computed = sum([row.computed for row in riders])
             riding = len(riders)
             if riding == settled:
                 size, changes = sizes.size, False
             else:
-                size = sizes.fit(riding)
+                size = sizes.within(budget - costs.attended * riding * each_context, riding).fit(riding)
                 changes = size != sizes.size
                 sizes.take(riding, size)
                 settled = riding if sizes.settled(riding) else 0
@@ -164,8 +168,8 @@ class _Row:
     """A request in the course of a stretch."""
 
     __slots__ = (
-        "computed", "due", "first", "last", "last_output", "level", "on_time", "output", "pace", "request",
-        "reserve", "seconds", "service", "shortest",
+        "computed", "due", "first", "last", "last_output", "lead", "level", "on_time", "output", "pace",
+        "request", "reserve", "seconds", "service", "shortest", "urgent",
     )  # fmt: skip
 
     def __init__(self, request: SimulatedRequest) -> None:
@@ -184,15 +188,16 @@ class _Row:
         self.on_time = 0
         self.seconds = 0.0
         self.due = 0.0
-        self.shortest = self.reserve = 0.0
+        self.shortest = self.reserve = self.lead = 0.0
+        self.urgent = False
 
 
-def _first(others: list[_Row], number: int, urgent: int, horizon: float) -> list[_Row]:
+def _first(others: list[_Row], number: int, urgent: int) -> list[_Row]:
     """Whose turn it is, as compose has it: the urgent ones by deadline, then those who were served least."""
     if not urgent:
         return sorted(others, key=_service)[:number]
-    must = sorted([row for row in others if row.due < horizon], key=_due)
-    return (must + sorted([row for row in others if row.due >= horizon], key=_service))[:number]
+    must = sorted([row for row in others if row.urgent], key=_due)
+    return (must + sorted([row for row in others if not row.urgent], key=_service))[:number]
 
 
 def _service(row: _Row) -> float:
