@@ -12,6 +12,8 @@ from headway.scheduler.lookup import DraftSource, Lookup
 
 LEARN = 0.1
 """Weight of the newest step in `tokens_per_step`."""
+LOOKED_AT, GOOD = 3, 1.0
+"""Drafts that were looked up are good if so many of so many should prove right."""
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +130,11 @@ class Request:
             self._uses_foreseen = expected(ahead) > expected(known)
             if self._uses_foreseen:
                 self.drafts = self.foreseen.tokens[:most]
+
+    def knows_on(self) -> bool:
+        """Whether drafts that can be looked up are so good that it isn't worth asking for others."""
+        found = self.lookup.propose(self.tokens, self.num_output, LOOKED_AT)
+        return expected([self.lookup.survival(k) for k in range(len(found))]) >= GOOD
 
     def note_drafts(self, verified: int, right: int) -> None:
         """Count the drafts of a step."""

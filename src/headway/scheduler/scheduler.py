@@ -149,18 +149,15 @@ class Scheduler:
 
     def worth_foreseeing(self, received: Sequence[Received]) -> list[Received]:
         """Of those who have just got tokens, the ones for whom guesses of the engine's draft head pay: who ride in every step,
-        and are so few that their steps have room for drafts."""
+        are so few that their steps have room for drafts, and can't look up well what comes next."""
         if not self.speculation:
             return []
         decoding = [r for r in self.running() if r.first_token_at is not None]
         tightest = max((r.pace for r in decoding), default=0.0)
         if sum(r.pace >= tightest for r in decoding) > MAX_FORESEEN:
             return []
-        return [
-            r
-            for r in received
-            if r.ended is None and r.request.pace >= tightest and r.request.num_output + 1 < r.request.max_tokens
-        ]
+        on = [r for r in received if r.ended is None and r.request.pace >= tightest]
+        return [r for r in on if r.request.num_output + 1 < r.request.max_tokens and not r.request.knows_on()]
 
     def foresee(self, request: Request, tokens: Sequence[int], likelihoods: Sequence[float]) -> None:
         """The draft head guesses that `request` will go on with `tokens`."""
