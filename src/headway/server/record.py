@@ -1,6 +1,6 @@
 """`headway serve --record FILE`: who asked for what, when, and what came of it, as a trace that `headway simulate` reads.
 
-No text and no tokens are kept. Blocks of prompts are named by hashes with a salt that is thrown away: they show which prompts
+No text and no tokens are kept. Parts of prompts are named by hashes with a salt that is thrown away: they show which prompts
 begin alike, and nothing else. So are keys and addresses: whose requests are the same client's.
 """
 
@@ -29,11 +29,13 @@ from headway.runtime.api import GenerateRequest, Timing, Usage
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
 from headway.scheduler.step import Step
-from headway.simulate.trace import MACHINE, PREFIX_TOKENS
+from headway.simulate.trace import MACHINE
 
 log = logging.getLogger("headway.record")
 
 FLUSH_SECONDS = 1.0
+PART_TOKENS = 8
+"""Of a prompt that an id stands for: as finely as the prefix cache finds beginnings (see blocks.py, in blocks of 32)."""
 SUM_UP_EVERY = 20_000
 """Steps that are kept one by one at the most: some ten minutes."""
 
@@ -194,6 +196,7 @@ class Recorder:
             "max_tokens": request.max_tokens,
             "key": self._key(request.key),
             "prefix": self._prefix(request.tokens[: request.num_prompt]),
+            "prefix_tokens": PART_TOKENS,
             **own_pace,
             "served": request.mode,
             "finish": outcome,
@@ -215,6 +218,7 @@ class Recorder:
             "max_tokens": request.max_tokens,
             "key": self._key(request.key),
             "prefix": self._prefix(request.prompt),
+            "prefix_tokens": PART_TOKENS,
             **({} if request.pace is None else {"pace": request.pace}),
             "finish": "refused",
             "seconds": 0.0,
@@ -225,11 +229,11 @@ class Recorder:
         return hashlib.blake2b(key.encode(), digest_size=4, key=self._salt).hexdigest()
 
     def _prefix(self, prompt: Sequence[int]) -> list[int]:
-        """An id of 48 bits for each whole block, which stands for it and all before it."""
+        """An id of 48 bits for each whole part, which stands for it and all before it."""
         digest, ids = self._salt, []
-        for start in range(0, len(prompt) - PREFIX_TOKENS + 1, PREFIX_TOKENS):
-            block = array("q", prompt[start : start + PREFIX_TOKENS]).tobytes()
-            digest = hashlib.blake2b(block, digest_size=6, key=digest).digest()
+        for start in range(0, len(prompt) - PART_TOKENS + 1, PART_TOKENS):
+            part = array("q", prompt[start : start + PART_TOKENS]).tobytes()
+            digest = hashlib.blake2b(part, digest_size=6, key=digest).digest()
             ids.append(int.from_bytes(digest, "big"))
         return ids
 
