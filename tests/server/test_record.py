@@ -135,9 +135,10 @@ def test_how_slow_the_machine_was_in_each_second(recording: Recording, monkeypat
     recording.lines()
     machine = machine_of_recording(recording.path)
     assert machine is not None
-    assert machine.slower == (1.0, 1.0, 2.0, 1.0)
-    assert [machine.slower_at(now) for now in (0.0, 2.9, 3.0, 6.5)] == [1.0, 2.0, 1.0, 2.0]
+    assert machine.slower == (0.7, 1.0, 1.4, 0.7)
+    assert [machine.slower_at(now) for now in (0.0, 2.9, 3.0, 6.5)] == [0.7, 1.4, 0.7, 1.4]
     if most > 7:  # else the uneven second is summed up in two parts, each with a mean of its own
+        assert machine.costs.seconds(8, 240, 8) == pytest.approx(10 / 7 * recording.costs.seconds(8, 240, 8))
         assert machine.noise == pytest.approx(math.sqrt((math.log(1.5) ** 2 + math.log(0.5) ** 2) / 7), abs=1e-4)
 
 

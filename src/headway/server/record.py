@@ -62,7 +62,8 @@ class MachineSeen:
         self._knots = [tokens for tokens, _ in self._costs.curve()]
         self._steps: list[tuple[float, Observation]] = []  # with their ends, since they were last summed up
         self._begin: float | None = None
-        # Sums of what steps took and what they should have taken; by size the second is for the second that they were in.
+        # What steps took over what they should have taken; by size: should have taken in their second.
+        self._all = Share()
         self._by_second: list[Share] = []
         self._by_size = [Share() for _ in self._knots]
         self._squares = 0.0
@@ -86,16 +87,23 @@ class MachineSeen:
 
     def to_dict(self) -> dict[str, Any]:
         """As machine.py of the simulator reads it: costs with the step times of each size as they were on average. slower: of
-        each second from the first arrival on, what steps took over what they should have taken; 1 where there were none. noise:
+        each second from the first arrival on, what steps took over what they take on average; 1 where there were none. noise:
         the standard deviation of the logarithm of what single steps took over what such steps took in their second."""
         self.summing_up()()
-        costs = self._costs.to_dict()
-        costs["base"] = [
-            [tokens, seconds * share.ratio] for (tokens, seconds), share in zip(self._costs.curve(), self._by_size, strict=True)
-        ]
-        return costs | {
+        costs = self._costs
+        level = self._all.ratio
+        slower = [round(share.ratio / level, 3) if share.expected else 1.0 for share in self._by_second]
+        sizes = zip(costs.curve(), self._by_size, strict=True)
+        seen = CostModel(
+            [(tokens, level * share.ratio * seconds) for (tokens, seconds), share in sizes],
+            level * costs.per_context,
+            level * costs.per_sample,
+            per_change=level * costs.per_change,
+            grid=costs.grid,
+        )
+        return seen.to_dict() | {
             "noise": round((self._squares / self._counted) ** 0.5, 4) if self._counted else 0.0,
-            "slower": [round(share.ratio, 3) for share in self._by_second],
+            "slower": slower,
             "num_blocks": self._info.num_blocks,
             "block_size": self._info.block_size,
         }
@@ -108,6 +116,7 @@ class MachineSeen:
         for (_, seen), second, should in zip(steps, seconds, expected, strict=True):
             self._by_second += [Share() for _ in range(second + 1 - len(self._by_second))]
             self._by_second[second].add(seen.seconds, should)
+            self._all.add(seen.seconds, should)
         for (_, seen), second, size, should in zip(steps, seconds, sizes, expected, strict=True):
             self._by_size[size].add(seen.seconds, should * self._by_second[second].ratio)
         for (_, seen), second, size, should in zip(steps, seconds, sizes, expected, strict=True):
