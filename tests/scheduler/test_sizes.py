@@ -51,6 +51,19 @@ def test_where_a_change_costs_nothing_nothing_is_wasted() -> None:
     assert sized(loads, CostModel([(1, 0.01), (256, 0.2)], 0.0, 0.0)) == loads
 
 
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=20), st.integers(1, 400))
+def test_a_settled_size_stays_for_good(loads: list[int], then: int) -> None:
+    sizes = StepSizes(COSTS)
+    for needed in loads:
+        sizes.take(needed, sizes.fit(needed))
+    settled, size = sizes.settled(then), sizes.size
+    seen = set()
+    for _ in range(50):
+        seen.add(sizes.fit(then))
+        sizes.take(then, sizes.fit(then))
+    assert settled == (seen == {size})
+
+
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=200))
 def test_every_step_fits_and_none_wastes_more_than_the_changes_it_saves(loads: list[int]) -> None:
     for needed, size in zip(loads, sized(loads), strict=True):

@@ -82,16 +82,16 @@ def test_a_line_says_what_was_asked_and_what_came_of_it(recording: Recording) ->
 
 
 def test_it_reads_back_as_the_arrivals_and_the_same_beginnings_have_the_same_ids(recording: Recording) -> None:
-    recording.end("late", [*range(64), 7], arrival=101.0)
-    recording.end("early", [*range(32), *range(1, 40)])
+    recording.end("late", [*range(24), 7], arrival=101.0)
+    recording.end("early", [*range(19), *range(1, 50)])
     recording.lines()
     early, late = read_trace(recording.path)
     assert (early.at, late.at) == (0.0, pytest.approx(1.0))
-    asked = (0.0, 71, 11, ModeName.STANDARD, 50, early.prefix)
+    asked = (0.0, 68, 11, ModeName.STANDARD, 50, early.prefix, 8)
     assert early == Arrival(*asked, key=early.key, ended=pytest.approx(1.3), drafts_per_step=0.0)  # type: ignore[arg-type]
-    assert len(early.prefix) == len(late.prefix) == 2
-    assert early.prefix[0] == late.prefix[0]
-    assert early.prefix[1] != late.prefix[1]
+    assert (len(early.prefix), len(late.prefix)) == (8, 3)
+    assert early.prefix[:2] == late.prefix[:2]
+    assert early.prefix[2] != late.prefix[2]
 
 
 def test_ids_of_prompts_tell_nothing_in_another_recording(tmp_path: Path) -> None:
@@ -135,9 +135,10 @@ def test_how_slow_the_machine_was_in_each_second(recording: Recording, monkeypat
     recording.lines()
     machine = machine_of_recording(recording.path)
     assert machine is not None
-    assert machine.slower == (1.0, 1.0, 2.0, 1.0)
-    assert [machine.slower_at(now) for now in (0.0, 2.9, 3.0, 6.5)] == [1.0, 2.0, 1.0, 2.0]
+    assert machine.slower == (0.7, 1.0, 1.4, 0.7)
+    assert [machine.slower_at(now) for now in (0.0, 2.9, 3.0, 6.5)] == [0.7, 1.4, 0.7, 1.4]
     if most > 7:  # else the uneven second is summed up in two parts, each with a mean of its own
+        assert machine.costs.seconds(8, 240, 8) == pytest.approx(10 / 7 * recording.costs.seconds(8, 240, 8))
         assert machine.noise == pytest.approx(math.sqrt((math.log(1.5) ** 2 + math.log(0.5) ** 2) / 7), abs=1e-4)
 
 

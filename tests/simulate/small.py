@@ -10,6 +10,7 @@ from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
 from headway.scheduler.limits import Limits
 from headway.scheduler.scheduler import Composer, Scheduler
+from headway.scheduler.sizes import ANY_SIZE, Grid
 from headway.simulate.leap import Steady, same_pace
 from headway.simulate.run import Simulation
 from headway.simulate.trace import Arrival
@@ -18,8 +19,11 @@ CURVE = [(1, 0.010), (4, 0.011), (8, 0.0135), (16, 0.0185), (32, 0.0265), (64, 0
 FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
 
 
-def costs() -> CostModel:
-    return CostModel(CURVE, 0.9e-6, 1e-5)
+def costs(*, padded: bool = False, slower: float = 1.0) -> CostModel:
+    """padded: steps have sizes of a grid, and a change of size takes time."""
+    curve = [(tokens, slower * seconds) for tokens, seconds in CURVE]
+    grid = Grid(((64, 4), (4096, 16))) if padded else ANY_SIZE
+    return CostModel(curve, 0.9e-6, 1e-5, per_change=0.0045 if padded else 0.0, grid=grid)
 
 
 def modes(*, seats: int = 8, fast_seats: int = 2, waiting: int = 1000, fast_waiting: int = 0) -> Modes:
@@ -29,6 +33,7 @@ def modes(*, seats: int = 8, fast_seats: int = 2, waiting: int = 1000, fast_wait
 def simulation(
     *,
     machine: CostModel | None = None,
+    known: CostModel | None = None,
     num_blocks: int = 2000,
     block_size: int = 16,
     speculation: bool = False,
@@ -40,9 +45,10 @@ def simulation(
     downgrade: bool = True,
     **seats: int,
 ) -> Simulation:
+    """known: what the scheduler takes the machine for."""
     of = modes(**seats)
     pool = BlockPool(num_blocks, block_size)
-    scheduler = Scheduler(of, pool, costs(), Limits(), speculation=speculation, composer=composer)
+    scheduler = Scheduler(of, pool, known or costs(), Limits(), speculation=speculation, composer=composer)
     return Simulation(
         scheduler,
         of,

@@ -173,14 +173,16 @@ def told(s: Simulation) -> list[float]:
     seats=st.integers(1, 12),
     waiting=st.sampled_from([0, 5, 100]),
     slower=st.sampled_from([1.0, 1.0, 1.3]),
+    padded=st.booleans(),
 )
 def test_leaping_over_steps_changes_nothing(
-    arrivals: list[Arrival], num_blocks: int, block_size: int, seats: int, waiting: int, slower: float
+    arrivals: list[Arrival], num_blocks: int, block_size: int, seats: int, waiting: int, slower: float, padded: bool
 ) -> None:
-    machine = CostModel([(n, slower * s) for n, s in CURVE], 0.9e-6, 1e-5)
+    machine, known = costs(padded=padded, slower=slower), costs(padded=padded)
     setting = {"num_blocks": num_blocks, "block_size": block_size, "seats": seats, "waiting": waiting}
-    leaping = simulation(machine=machine, **setting)  # type: ignore[arg-type]
-    plain = simulation(machine=machine, steady=None, **setting)  # type: ignore[arg-type]
+    leaping = simulation(machine=machine, known=known, **setting)  # type: ignore[arg-type]
+    known = costs(padded=padded)
+    plain = simulation(machine=machine, known=known, steady=None, **setting)  # type: ignore[arg-type]
     leaping.run(arrivals)
     plain.run(arrivals)
     assert told(leaping) == pytest.approx(told(plain), rel=1e-9)

@@ -126,9 +126,11 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
 
 
 def test_modes_are_drawn_for_those_that_name_none() -> None:
-    unnamed = [Arrival(0.0, 1, 1)] * 1000
-    drawn = list(with_modes(unnamed, 0.2, seed=1))
+    def unnamed() -> list[Arrival]:
+        return [Arrival(0.0, 1, 1) for _ in range(1000)]
+
+    drawn = list(with_modes(unnamed(), 0.2, seed=1))
     assert 150 < sum(a.mode is ModeName.FAST for a in drawn) < 250
-    assert drawn == list(with_modes(unnamed, 0.2, seed=1))
+    assert drawn == list(with_modes(unnamed(), 0.2, seed=1))
     named = Arrival(0.0, 1, 1, ModeName.STANDARD)
     assert list(with_modes([named], 1.0, seed=1)) == [named]

@@ -130,11 +130,10 @@ class BlockPool:
         """Make a fully computed block findable; returns its key. If the same content is known already, that entry stays and its
         key is returned (the block given is then simply freed at its end)."""
         entry = (parent_key, tuple(tokens))
-        known = self._children.get(entry)
-        if known is not None:
-            return known[0]
         key = next(self._keys)
-        self._children[entry] = (key, block)
+        known, _ = self._children.setdefault(entry, (key, block))
+        if known != key:
+            return known
         self._entries[block] = entry
         siblings = self._siblings.get(parent_key)
         if siblings is None:

@@ -84,13 +84,6 @@ class StepSizes:
         self._wasted = self._wasted + waste if waste > 0.0 else 0.0
         self.size = size
 
-    def mark(self) -> tuple[int, float]:
-        """To come back to."""
-        return self.size, self._wasted
-
-    def go_back(self, mark: tuple[int, float]) -> None:
-        self.size, self._wasted = mark
-
     def _waste(self, wanted: int) -> float:
         if wanted == self.size:
             return 0.0

@@ -1,6 +1,6 @@
 """`headway serve --record FILE`: who asked for what, when, and what came of it, as a trace that `headway simulate` reads.
 
-No text and no tokens are kept. Blocks of prompts are named by hashes with a salt that is thrown away: they show which prompts
+No text and no tokens are kept. Parts of prompts are named by hashes with a salt that is thrown away: they show which prompts
 begin alike, and nothing else. So are keys and addresses: whose requests are the same client's.
 """
 
@@ -29,11 +29,13 @@ from headway.runtime.api import GenerateRequest, Timing, Usage
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
 from headway.scheduler.step import Step
-from headway.simulate.trace import MACHINE, PREFIX_TOKENS
+from headway.simulate.trace import MACHINE
 
 log = logging.getLogger("headway.record")
 
 FLUSH_SECONDS = 1.0
+PART_TOKENS = 8
+"""Of a prompt that an id stands for: as finely as the prefix cache finds beginnings (see blocks.py, in blocks of 32)."""
 SUM_UP_EVERY = 20_000
 """Steps that are kept one by one at the most: some ten minutes."""
 
@@ -60,7 +62,8 @@ class MachineSeen:
         self._knots = [tokens for tokens, _ in self._costs.curve()]
         self._steps: list[tuple[float, Observation]] = []  # with their ends, since they were last summed up
         self._begin: float | None = None
-        # Sums of what steps took and what they should have taken; by size the second is for the second that they were in.
+        # What steps took over what they should have taken; by size: should have taken in their second.
+        self._all = Share()
         self._by_second: list[Share] = []
         self._by_size = [Share() for _ in self._knots]
         self._squares = 0.0
@@ -84,16 +87,23 @@ class MachineSeen:
 
     def to_dict(self) -> dict[str, Any]:
         """As machine.py of the simulator reads it: costs with the step times of each size as they were on average. slower: of
-        each second from the first arrival on, what steps took over what they should have taken; 1 where there were none. noise:
+        each second from the first arrival on, what steps took over what they take on average; 1 where there were none. noise:
         the standard deviation of the logarithm of what single steps took over what such steps took in their second."""
         self.summing_up()()
-        costs = self._costs.to_dict()
-        costs["base"] = [
-            [tokens, seconds * share.ratio] for (tokens, seconds), share in zip(self._costs.curve(), self._by_size, strict=True)
-        ]
-        return costs | {
+        costs = self._costs
+        level = self._all.ratio
+        slower = [round(share.ratio / level, 3) if share.expected else 1.0 for share in self._by_second]
+        sizes = zip(costs.curve(), self._by_size, strict=True)
+        seen = CostModel(
+            [(tokens, level * share.ratio * seconds) for (tokens, seconds), share in sizes],
+            level * costs.per_context,
+            level * costs.per_sample,
+            per_change=level * costs.per_change,
+            grid=costs.grid,
+        )
+        return seen.to_dict() | {
             "noise": round((self._squares / self._counted) ** 0.5, 4) if self._counted else 0.0,
-            "slower": [round(share.ratio, 3) for share in self._by_second],
+            "slower": slower,
             "num_blocks": self._info.num_blocks,
             "block_size": self._info.block_size,
         }
@@ -106,6 +116,7 @@ class MachineSeen:
         for (_, seen), second, should in zip(steps, seconds, expected, strict=True):
             self._by_second += [Share() for _ in range(second + 1 - len(self._by_second))]
             self._by_second[second].add(seen.seconds, should)
+            self._all.add(seen.seconds, should)
         for (_, seen), second, size, should in zip(steps, seconds, sizes, expected, strict=True):
             self._by_size[size].add(seen.seconds, should * self._by_second[second].ratio)
         for (_, seen), second, size, should in zip(steps, seconds, sizes, expected, strict=True):
@@ -194,6 +205,7 @@ class Recorder:
             "max_tokens": request.max_tokens,
             "key": self._key(request.key),
             "prefix": self._prefix(request.tokens[: request.num_prompt]),
+            "prefix_tokens": PART_TOKENS,
             **own_pace,
             "served": request.mode,
             "finish": outcome,
@@ -215,6 +227,7 @@ class Recorder:
             "max_tokens": request.max_tokens,
             "key": self._key(request.key),
             "prefix": self._prefix(request.prompt),
+            "prefix_tokens": PART_TOKENS,
             **({} if request.pace is None else {"pace": request.pace}),
             "finish": "refused",
             "seconds": 0.0,
@@ -225,11 +238,11 @@ class Recorder:
         return hashlib.blake2b(key.encode(), digest_size=4, key=self._salt).hexdigest()
 
     def _prefix(self, prompt: Sequence[int]) -> list[int]:
-        """An id of 48 bits for each whole block, which stands for it and all before it."""
+        """An id of 48 bits for each whole part, which stands for it and all before it."""
         digest, ids = self._salt, []
-        for start in range(0, len(prompt) - PREFIX_TOKENS + 1, PREFIX_TOKENS):
-            block = array("q", prompt[start : start + PREFIX_TOKENS]).tobytes()
-            digest = hashlib.blake2b(block, digest_size=6, key=digest).digest()
+        for start in range(0, len(prompt) - PART_TOKENS + 1, PART_TOKENS):
+            part = array("q", prompt[start : start + PART_TOKENS]).tobytes()
+            digest = hashlib.blake2b(part, digest_size=6, key=digest).digest()
             ids.append(int.from_bytes(digest, "big"))
         return ids
 

@@ -19,7 +19,9 @@ Steady = Callable[[Sequence[Request]], bool]
 def same_pace(requests: Sequence[Request]) -> bool:
     """When headway's own compose does: nobody's pace is worth a smaller step."""
     pace = requests[0].pace
-    return all(r.pace == pace for r in reversed(requests))  # the fast ones come last: most often one look is enough
+    if requests[-1].pace != pace:  # the fast ones come last: most often one look is enough
+        return False
+    return len({r.pace for r in requests}) == 1
 
 
 class Leap(Stretch):
@@ -35,7 +37,7 @@ class Leap(Stretch):
         self._factor = factor
         self._learns = factor is not None or not alike(scheduler.costs, machine)
         self._running: list[SimulatedRequest] = []
-        self._seen: list[Observation] = []
+        self._seen: Observation | None = None  # the last step, as far as there is something to learn from it
         self._ends: list[float] = []  # of the steps before the even ones
         self._even: tuple[float, float, int] = (0.0, 0.0, 0)  # seconds of the first of them, growth of each next one, number
         self._begin = 0.0
@@ -45,20 +47,18 @@ class Leap(Stretch):
     def plan(self, running: list[SimulatedRequest], now: float, until: float) -> bool:
         if not self._steady(running):
             return False
-        sizes = self.scheduler.sizes.mark()
         left = min([r.length - len(r.tokens) + r.num_prompt for r in running])
-        self._time(now, until, running, left)
-        most = len(running) * (self.steps // self.pool.block_size + 1)
-        if most > self.pool.num_free and sum([self.new_blocks(r, self.steps) for r in running]) > self.pool.num_free:
-            self.scheduler.sizes.go_back(sizes)
+        most = len(running) * (left // self.pool.block_size + 1)
+        if most > self.pool.num_free and sum([self.new_blocks(r, left) for r in running]) > self.pool.num_free:
             return False
+        self._time(now, until, running, left)
         self._running = running
         self._advance()
         return True
 
     def complete(self) -> list[SimulatedRequest]:
-        if self._seen:
-            self.scheduler.costs.observe(self._seen[-1])
+        if self._seen is not None:
+            self.scheduler.costs.observe(self._seen)
         ended = []
         end, size = self.end, self.pool.block_size
         for r in self._running:
@@ -77,9 +77,7 @@ class Leap(Stretch):
         return ended
 
     def _advance(self) -> None:
-        """Bring costs, pool and requests to where the last of the steps begins; with it counted where nobody can tell yet."""
-        for seen in self._seen[:-1]:
-            self.scheduler.costs.observe(seen)
+        """Bring pool and requests to where the last of the steps begins; with it counted where nobody can tell yet."""
         share = self.busy / len(self._running)
         steps, size = self.steps, self.pool.block_size
         first, longest = self._first, self._longest
@@ -97,13 +95,15 @@ class Leap(Stretch):
         """So many steps at most, and none that would start at `limit` or later."""
         rows, sizes = len(running), self.scheduler.sizes
         context = sum([r.num_computed for r in running]) + rows
-        self._ends, self._seen, self._even = [], [], (0.0, 0.0, 0)
+        self._ends, self._seen, self._even = [], None, (0.0, 0.0, 0)
         self._begin = end = now
         self._longest = 0.0
         while len(self._ends) < most and end < limit:
             if not self._learns and sizes.settled(rows):
                 end = self._time_even(end, limit, context, rows, most - len(self._ends))
                 break
+            if self._seen is not None:
+                self.scheduler.costs.observe(self._seen)
             size = sizes.fit(rows)
             changes = size != sizes.size
             sizes.take(rows, size)
@@ -111,7 +111,7 @@ class Leap(Stretch):
             if self._factor is not None:
                 taken *= self._factor(end)
             if self._learns:
-                self._seen.append(Observation(size, context, rows, taken, changes))
+                self._seen = Observation(size, context, rows, taken, changes)
             end += taken
             self._ends.append(end)
             self._longest = max(self._longest, taken)

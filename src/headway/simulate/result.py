@@ -44,10 +44,11 @@ class ModeResult:
         assert request.first_token_at is not None
         assert request.last_token_at is not None
         ttft = request.first_token_at - request.arrival
-        due = request.num_output - 1
+        output = request.num_output
+        due = output - 1
         self.served += 1
         self.ttft.append(ttft)
-        self.tokens += request.num_output
+        self.tokens += output
         self.cached_tokens += request.num_cached
         self.engine_seconds += request.engine_seconds
         in_time = ttft <= self.mode.ttft_target
@@ -58,7 +59,7 @@ class ModeResult:
             self.on_time += request.num_on_time
             in_time = in_time and tpot * request.pace <= 1.0 + 1e-9
         self.good += in_time
-        self.kept += request.attainment >= ON_TIME
+        self.kept += request.num_on_time >= ON_TIME * due
 
     @property
     def attainment(self) -> float | None:
