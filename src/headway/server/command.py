@@ -48,14 +48,25 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     gc.freeze()
     loop.start(metrics, recorder)
     try:
-        run_server(app, sockets, lambda url: _announce(served, url), access_log=access_log)
+        run_server(app, sockets, lambda url: _announce(served, url, _drafts(served, settings)), access_log=access_log)
     finally:
         loop.close()
         if recorder is not None:
             recorder.close()
 
 
-def _announce(served: ServedModel, url: str) -> None:
+def _drafts(served: ServedModel, settings: Settings) -> str:
+    """Where guesses at the next tokens come from."""
+    if not settings.scheduler.speculation:
+        return "none: speculation is off"
+    if served.info.num_drafts:
+        return f"a draft head guesses {served.info.num_drafts} tokens ahead, and the text itself"
+    if settings.engine.draft_head == "none":
+        return "the text itself; engine.draft_head is off"
+    return "the text itself; this model has no draft head yet (headway draft-head makes one)"
+
+
+def _announce(served: ServedModel, url: str, drafts: str) -> None:
     info = served.info
     print(f"headway serves {served.id} on {url}")
     print(f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens")
@@ -63,6 +74,7 @@ def _announce(served: ServedModel, url: str) -> None:
     print(f"  standard {standard.pace:6.1f} tokens/s promised to each of {standard.max_rows} requests at once")
     beside = f"{served.fast_beside_full} beside {standard.max_rows} standard ones"
     print(f"  fast     {fast.pace:6.1f} tokens/s promised to each of {fast.max_rows} requests at once, {beside}")
+    print(f"  guesses  {drafts}")
     exactly = (
         "to the last bit, whatever else is running"
         if info.exact
