@@ -39,7 +39,8 @@ class Accuracy:
 def places_with(answers: Answers, following: int) -> Ints:
     """The tokens after which so many more follow in the same answer."""
     places: Ints = np.arange(max(0, len(answers.tokens) - following))
-    return places[answers.sequence[places] == answers.sequence[places + following]]
+    found: Ints = places[answers.sequence[places] == answers.sequence[places + following]]
+    return found
 
 
 def accuracy(guess: Guess, answers: Answers, ahead: int, most: int | None = None) -> Accuracy:

@@ -57,10 +57,10 @@ def draft_head_command(settings: Settings, options: DraftHeadOptions, *, json_pa
     all that was done is saved."""
     check_json_path(json_path)
     _check(options)
-    _check_torch()
-    prompts = MadeUp() if options.data is None else read_prompts(options.data)
     if settings.model.name is None:
         raise UsageError("no model is given; try: headway draft-head smollm2")
+    prompts = MadeUp() if options.data is None else read_prompts(options.data)
+    _check_torch()
     model = resolve(settings.model.name)
     out = options.out or own_path(model.sha256)
     work = options.work or home() / "distill" / model.sha256[:DIGITS]
@@ -78,8 +78,8 @@ def draft_head_command(settings: Settings, options: DraftHeadOptions, *, json_pa
         print(f"headway: stopped {stopped.reached}; go on with: {_resume_command()}", file=sys.stderr)
         raise SystemExit(128 + stopped.number) from None
     except OSError as error:
-        raise UsageError(f"{error.filename or work} can't be written: {error.strerror or error}") from None
-    print_report(result, out, options.out is None, Console(stderr=json_path == STDOUT))
+        raise UsageError(f"{error.filename or work} can't be used: {error.strerror or error}") from None
+    print_report(result, out, out.absolute() == own_path(model.sha256), Console(stderr=json_path == STDOUT))
     if json_path is not None:
         write_json(to_json(result, out, dict(head.card)), json_path)
 

@@ -10,8 +10,9 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def keep_freed_memory() -> None:
-    """Large blocks that are freed stay with the process, to be given out again. By default glibc returns them to the system,
-    which clears every page anew: training spends most of its time on that. Elsewhere than on glibc nothing is changed."""
+    """Large blocks that are freed stay with the process, to be given out again. By default glibc returns those of more than 32
+    MB to the system, which clears every page anew: with a vocabulary of 16,384 tokens, whose logits are that large, a step took
+    0.27 instead of 0.22 s (with 8,192 no longer). Elsewhere than on glibc nothing is changed."""
     if not sys.platform.startswith("linux"):
         return
     try:

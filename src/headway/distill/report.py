@@ -80,7 +80,7 @@ def print_report(result: Result, out: Path, is_found: bool, console: Console) ->
     seen = result.held_out
     for name, right, chain in zip(ORDINALS, seen.by_guess, seen.in_a_row, strict=False):
         table.add_row(name, f"{right:.1%}", f"{chain:.1%}")
-    use = f"headway serve {result.model} uses it" if is_found else f'set engine.draft_head = "{out}" to use it'
+    use = f"headway serve {result.model} uses it" if is_found else f'set engine.draft_head = "{out.absolute()}" to use it'
     lines = [
         f"Accepted: {seen.accepted:.2f} guesses a step, where all are verified (as served, {seen.places:,} places held out)",
         f"Learned from: {result.tokens:,} tokens of {result.answers:,} answers, {result.epochs:.1f} epochs, "

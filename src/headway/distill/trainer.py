@@ -132,7 +132,7 @@ class Trainer:
         torch.nn.utils.clip_grad_norm_(self._parameters, LARGEST_GRADIENT)
         self._optimizer.step()
         self.steps += 1
-        value = float(loss)
+        value = float(loss.detach())
         self.loss = value if self.steps == 1 else (1 - SMOOTH) * self.loss + SMOOTH * value
         self.seconds += time.perf_counter() - begun
         return value

@@ -116,8 +116,9 @@ class DraftHead:
     @classmethod
     def _made_of(cls, tensors: Mapping[str, NDArray[np.generic]], metadata: Mapping[str, str]) -> DraftHead:
         def floats(name: str) -> Floats:
-            values = tensors[name].astype(np.float32)
-            return values * tensors[name + SCALE].astype(np.float32) if name + SCALE in tensors else values
+            values = tensors[name]
+            scale = tensors[name + SCALE].astype(np.float32) if values.dtype == np.int8 else np.float32(1)
+            return values.astype(np.float32) * scale
 
         count = sum(name.endswith(".gain") for name in tensors)
         return cls(

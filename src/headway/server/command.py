@@ -12,6 +12,7 @@ from rich.logging import RichHandler
 
 from headway.catalog.resolve import resolve
 from headway.config import Settings
+from headway.engines.base import EngineInfo
 from headway.errors import UsageError
 from headway.runtime.assemble import assemble
 from headway.runtime.served import ServedModel
@@ -48,19 +49,19 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     gc.freeze()
     loop.start(metrics, recorder)
     try:
-        run_server(app, sockets, lambda url: _announce(served, url, _drafts(served, settings)), access_log=access_log)
+        run_server(app, sockets, lambda url: _announce(served, url, guesses(served.info, settings)), access_log=access_log)
     finally:
         loop.close()
         if recorder is not None:
             recorder.close()
 
 
-def _drafts(served: ServedModel, settings: Settings) -> str:
-    """Where guesses at the next tokens come from."""
+def guesses(info: EngineInfo, settings: Settings) -> str:
+    """In words: where guesses at the next tokens come from."""
     if not settings.scheduler.speculation:
         return "none: speculation is off"
-    if served.info.num_drafts:
-        return f"a draft head guesses {served.info.num_drafts} tokens ahead, and the text itself"
+    if info.num_drafts:
+        return f"a draft head guesses {info.num_drafts} tokens ahead, and the text itself"
     if settings.engine.draft_head == "none":
         return "the text itself; engine.draft_head is off"
     return "the text itself; this model has no draft head yet (headway draft-head makes one)"
