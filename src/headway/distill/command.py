@@ -155,7 +155,6 @@ def _check_checkpoint(checkpoint: Path, options: DraftHeadOptions) -> None:
 @contextlib.contextmanager
 def _opened(work: Path, out: Path) -> Iterator[None]:
     """The folders exist, can be written to, and nobody else trains in `work`. Raises UsageError and OSError."""
-    work.mkdir(parents=True, exist_ok=True)
     if out.parent == home() / "heads":
         out.parent.mkdir(parents=True, exist_ok=True)
     if out.is_dir():
@@ -164,6 +163,7 @@ def _opened(work: Path, out: Path) -> Iterator[None]:
         raise UsageError(f"--out: the folder {out.parent} doesn't exist")
     if not os.access(out.parent, os.W_OK):
         raise UsageError(f"--out: {out.parent} can't be written to")
+    work.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(work / "lock", timeout=0):
             yield
