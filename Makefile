@@ -4,15 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+DISTILL_STAMP := $(VENV)/.installed-distill
 UV := $(shell command -v uv 2>/dev/null)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint serve bench clean
+.PHONY: demo test test-distill lint serve bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    measure standard and fast on a real model and print the table"
 	@echo "make test    lint, type checks and tests"
+	@echo "make test-distill  the tests of training, which need PyTorch (installed for it)"
 	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
 	@echo "make bench   headway beside its peers, same machine, same model"
 	@echo "make lint    ruff and mypy alone"
@@ -36,6 +38,14 @@ else
 endif
 	@touch $@
 
+$(DISTILL_STAMP): $(STAMP)
+ifeq ($(UV),)
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[distill]'
+else
+	$(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[distill]'
+endif
+	@touch $@
+
 demo: $(STAMP)
 	$(BIN)/headway pull smollm2
 	$(BIN)/headway compare --json out.json
@@ -47,6 +57,9 @@ lint: $(STAMP)
 
 test: lint
 	$(BIN)/pytest
+
+test-distill: $(DISTILL_STAMP)
+	$(BIN)/pytest tests/distill
 
 serve: $(STAMP)
 	$(BIN)/headway serve smollm2

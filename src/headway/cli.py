@@ -191,6 +191,42 @@ def simulate(
 
 
 @app.command()
+def draft_head(
+    model: Annotated[str | None, typer.Argument(help="As for serve.", show_default=False)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The head.  \\[default: where serve finds it for this model]", show_default=False),
+    ] = None,
+    tokens: Annotated[int, typer.Option(help="Of the model's own answers, to learn from.")] = 400_000,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your own prompts, JSON lines or text.  \\[default: made up]", show_default=False),
+    ] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="How often to go through the answers.  \\[default: 8]", show_default=False)
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Instead: how long to train.", show_default=False)] = None,
+    vocabulary: Annotated[int, typer.Option(help="Tokens that can be guessed: the most frequent ones.")] = 8192,
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keeps answers and checkpoints.  \\[default: one for each model]", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    json_path: Json = None,
+) -> None:
+    """Train a draft head for a model: it guesses the next tokens, so that a request alone is served faster."""
+    from headway.config import load
+    from headway.distill.command import DraftHeadOptions, draft_head_command
+
+    draft_head_command(
+        load(config).with_overrides({"model.name": model}),
+        DraftHeadOptions(out, tokens, data, epochs, minutes, vocabulary, work, resume),
+        json_path=json_path,
+    )
+
+
+@app.command()
 def pull(name: Annotated[str, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path to check.")]) -> None:
     """Fetch a model."""
     from headway.catalog.commands import pull_command

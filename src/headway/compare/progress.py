@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -10,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 TICK_SECONDS = 0.5
+NOTE_SECONDS = 30.0
+"""Between lines of figures where there is no terminal."""
 
 
 class Reporter(Protocol):
@@ -35,7 +38,8 @@ class Silent:
 class Bar:
     """A progress bar with the phase's name and the time left; without a terminal, one line for each phase.
 
-    Before `plan` is called it shows a spinner.
+    Before `plan` is called it shows a spinner. Work in several stages, each with an amount of its own, calls `stage` for each
+    and `reach` as it goes.
     """
 
     def __init__(self, console: Console) -> None:
@@ -45,13 +49,15 @@ class Bar:
             TextColumn("{task.description}"),
             BarColumn(),
             TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
             console=console,
             transient=True,
             refresh_per_second=2,  # drawing takes time from the cores that are being measured
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task("starting", total=None)
+        self._task = self._progress.add_task("starting", total=None, note="")
         self._phase = ""
+        self._noted = 0.0
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -71,6 +77,20 @@ class Bar:
 
     def advance(self, seconds: float) -> None:
         self._progress.advance(self._task, seconds)
+
+    def stage(self, name: str, total: float, done: float = 0.0) -> None:
+        """Begin with a stage of `total` units, of which `done` were done before."""
+        self.phase(name)
+        self._progress.reset(self._task, total=total, note="")
+        self._progress.update(self._task, completed=done)
+        self._noted = time.monotonic()
+
+    def reach(self, done: float, note: str) -> None:
+        """So much of the stage is done. note: its figures; without a terminal a line of them now and then."""
+        self._progress.update(self._task, completed=done, note=note)
+        if not self._console.is_terminal and time.monotonic() - self._noted > NOTE_SECONDS:
+            self._noted = time.monotonic()
+            self._console.print(f"{self._phase}: {note}", highlight=False, soft_wrap=True)
 
 
 async def sleep(seconds: float, reporter: Reporter) -> None:

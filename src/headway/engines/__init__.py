@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from headway.config import EngineSettings
@@ -10,22 +10,32 @@ from headway.engines.base import Engine
 
 
 def _openvino(
-    folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head: Path | None
+    folder: Path,
+    settings: EngineSettings,
+    context_length: int,
+    max_context_tokens: int,
+    head: Path | None,
+    taps: Sequence[int],
 ) -> Engine:
     from headway.engines.openvino import OpenVINOEngine  # imported only when used: it loads a large library
 
-    return OpenVINOEngine(folder, settings, context_length, max_context_tokens, head)
+    return OpenVINOEngine(folder, settings, context_length, max_context_tokens, head, taps)
 
 
-ENGINES: dict[str, Callable[[Path, EngineSettings, int, int, Path | None], Engine]] = {"openvino": _openvino}
+ENGINES: dict[str, Callable[[Path, EngineSettings, int, int, Path | None, Sequence[int]], Engine]] = {"openvino": _openvino}
 
 
 def open_engine(
-    folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head: Path | None = None
+    folder: Path,
+    settings: EngineSettings,
+    context_length: int,
+    max_context_tokens: int,
+    head: Path | None = None,
+    taps: Sequence[int] = (),
 ) -> Engine:
     """Load the model in `folder` with the engine that the settings name, and its draft head, if it has one.
 
     context_length: the model's own limit in tokens. max_context_tokens: what all seats together could fill; the KV pool gets no
-    larger unless the settings say so.
+    larger unless the settings say so. taps: the layers, from 0, that `Engine.features` reads; a draft head brings its own.
     """
-    return ENGINES[settings.name](folder, settings, context_length, max_context_tokens, head)
+    return ENGINES[settings.name](folder, settings, context_length, max_context_tokens, head, taps)

@@ -77,6 +77,10 @@ class Engine(Protocol):
     def wait(self) -> NDArray[np.float32]:
         """Finish the step begun last. Logits [sum of num_sampled, vocab_size] in row order, valid until the next start."""
 
+    def features(self, places: Sequence[int]) -> NDArray[np.float32]:
+        """What the model knew at some rows of the last logits, after wait() and before the next start(): the residual stream
+        after the layers that the engine was opened to tap, one after the other [places, layers * hidden]."""
+
     def draft(self, places: Sequence[int], tokens: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Guess how rows go on, after wait() and before the next start(). places: of each row, which row of the last logits its
         last token was sampled from; tokens: that token. Returns the likeliest next tokens [rows, num_drafts], and how likely

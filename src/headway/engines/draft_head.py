@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from headway.errors import ModelError
 
@@ -81,7 +81,7 @@ class DraftHead:
         for name, matrix in matrices.items():
             tensors[name], tensors[name + SCALE] = quantized(matrix)
         metadata = {"format": FORMAT, "layers": json.dumps(self.layers), "card": json.dumps(self.card)}
-        save_file({name: np.ascontiguousarray(t) for name, t in tensors.items()}, path, metadata)
+        path.write_bytes(save({name: np.ascontiguousarray(t) for name, t in tensors.items()}, metadata))
 
     @classmethod
     def load(cls, path: Path) -> DraftHead:
@@ -97,15 +97,28 @@ class DraftHead:
         try:
             head = cls._made_of(tensors, metadata)
             head._check()
-        except (KeyError, ValueError) as error:
+        except KeyError as error:
+            raise ModelError(f"the draft head {path} is damaged: it has no {error}") from None
+        except (ValueError, TypeError) as error:
             raise ModelError(f"the draft head {path} is damaged: {error}") from None
         return head
+
+    def check_fits(self, path: Path, hidden: int, vocab_size: int) -> None:
+        """Raises ModelError if this head, from the file `path`, can't be one of a model of these sizes."""
+        wrong = ""
+        if self.hidden != hidden:
+            wrong = f"it is made for a hidden size of {self.hidden}, this model has {hidden}"
+        elif self.vocabulary.max() >= vocab_size:
+            wrong = f"it guesses token {self.vocabulary.max()}, this model has {vocab_size}"
+        if wrong:
+            raise ModelError(f"the draft head {path} belongs to another model: {wrong}")
 
     @classmethod
     def _made_of(cls, tensors: Mapping[str, NDArray[np.generic]], metadata: Mapping[str, str]) -> DraftHead:
         def floats(name: str) -> Floats:
-            values = tensors[name].astype(np.float32)
-            return values * tensors[name + SCALE].astype(np.float32) if name + SCALE in tensors else values
+            values = tensors[name]
+            scale = tensors[name + SCALE].astype(np.float32) if values.dtype == np.int8 else np.float32(1)
+            return values.astype(np.float32) * scale
 
         count = sum(name.endswith(".gain") for name in tensors)
         return cls(
@@ -126,7 +139,8 @@ class DraftHead:
     def _check(self) -> None:
         """Raises ValueError."""
         d, features = self.hidden, len(self.layers) * self.hidden
-        shapes = {
+        shapes: dict[str, tuple[Floats, tuple[int, ...]]] = {
+            "output_gain": (self.output_gain, (d,)),
             "fuse": (self.fuse, (d, features)),
             "feature_gain": (self.feature_gain, (features,)),
             "join": (self.join, (d, 2 * d)),
@@ -134,7 +148,7 @@ class DraftHead:
             "embedding_gain": (self.embedding_gain, (d,)),
         }
         for i, block in enumerate(self.blocks):
-            inner = len(block.gate)
+            inner = block.gate.shape[0] if block.gate.ndim else 0
             shapes |= {
                 f"blocks.{i}.gain": (block.gain, (d,)),
                 f"blocks.{i}.gate": (block.gate, (inner, d)),
@@ -144,8 +158,12 @@ class DraftHead:
         for name, (values, shape) in shapes.items():
             if values.shape != shape:
                 raise ValueError(f"{name} has the shape {values.shape} instead of {shape}")
-        if not len(self.vocabulary):
-            raise ValueError("it has no vocabulary")
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} holds values that are no numbers")
+        if self.vocabulary.ndim != 1 or not len(self.vocabulary) or self.vocabulary.min() < 0:
+            raise ValueError("its vocabulary is no list of token ids")
+        if not self.layers or min(self.layers) < 0:
+            raise ValueError(f"it reads the layers {list(self.layers)}")
 
 
 def quantized(matrix: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16]]:

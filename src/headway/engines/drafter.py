@@ -20,8 +20,11 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 class Drafter:
     """Not thread-safe."""
 
-    def __init__(self, head: DraftHead, ends: Ends, ahead: int, properties: dict[str, Any]) -> None:
-        """ends: of the model that it guesses for. ahead: tokens of a guess. properties: of the plugin."""
+    def __init__(self, head: DraftHead, ends: Ends, ahead: int, threads: int | None = None) -> None:
+        """ends: of the model that it guesses for. ahead: tokens of a guess. threads: None = one per core."""
+        properties: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1}
+        if threads:
+            properties["INFERENCE_NUM_THREADS"] = threads
         self._width = head.fuse.shape[1]
         model = _network(head, ends, ahead)
         self._request = ov.Core().compile_model(model, "CPU", properties).create_infer_request()

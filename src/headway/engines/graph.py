@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,21 @@ def ends(model: ov.Model) -> Ends:
     if output is None or norm is None or table is None or norm.size != output.shape[1]:
         raise ModelError("this model's embeddings and output are not of the usual form, so a draft head can't be used with it")
     return Ends(table, norm.reshape(-1), output)
+
+
+def num_layers(model: ov.Model) -> int:
+    """Of a model that isn't paged yet. Raises ModelError if they can't be told apart."""
+    return len(_residual_stream(_output_product(model).input_value(0).get_node()))
+
+
+def read_ends(folder: Path) -> tuple[Ends, int]:
+    """The ends of the model in `folder`, an OpenVINO IR, and how many layers lie between. Raises ModelError, as `ends` and
+    `num_layers` do."""
+    try:
+        model = ov.Core().read_model(folder / "openvino_model.xml")
+    except RuntimeError as error:
+        raise ModelError(f"{folder} can't be loaded: {str(error).strip().splitlines()[-1]}") from None
+    return ends(model), num_layers(model)
 
 
 def constant_value(node: Any) -> NDArray[np.float32] | None:

@@ -39,31 +39,44 @@ class OpenVINOEngine:
     """
 
     def __init__(
-        self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head: Path | None = None
+        self,
+        folder: Path,
+        settings: EngineSettings,
+        context_length: int,
+        max_context_tokens: int,
+        head: Path | None = None,
+        taps: Sequence[int] = (),
     ) -> None:
-        """folder: an OpenVINO IR. head: a draft head for it. context_length: the model's own limit in tokens.
-        max_context_tokens: what all seats together could fill, the most that an automatically sized pool holds.
-        Raises ModelError for a graph that can't be served, UsageError if the memory asked for isn't there."""
+        """folder: an OpenVINO IR. head: a draft head for it. taps: without a head, the layers that features() reads.
+        context_length: the model's own limit in tokens. max_context_tokens: what all seats together could fill, the most that
+        an automatically sized pool holds. Raises ModelError for a graph that can't be served, UsageError if the memory asked
+        for isn't there."""
         try:
-            self._load(folder, settings, context_length, max_context_tokens, head)
+            self._load(folder, settings, context_length, max_context_tokens, head, taps)
         except (RuntimeError, OSError, MemoryError) as error:
             reason = (str(error).strip().splitlines() or ["out of memory"])[-1]
             raise ModelError(f"{folder} can't be loaded: {reason}") from None
 
     def _load(
-        self, folder: Path, settings: EngineSettings, context_length: int, max_context_tokens: int, head_path: Path | None
+        self,
+        folder: Path,
+        settings: EngineSettings,
+        context_length: int,
+        max_context_tokens: int,
+        head_path: Path | None,
+        taps: Sequence[int],
     ) -> None:
         core = ov.Core()
         model = core.read_model(folder / "openvino_model.xml")
-        head = DraftHead.load(head_path) if head_path is not None else None
         self._drafter = None
-        if head is not None:
-            plain = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1}
-            if settings.threads:
-                plain["INFERENCE_NUM_THREADS"] = settings.threads
-            self._drafter = Drafter(head, ends(model), NUM_DRAFTS, plain)
-        model = paged(model, head.layers if head is not None else ())
-        self._num_features = len(head.layers) if head is not None else 0
+        if head_path is not None:
+            head = DraftHead.load(head_path)
+            model_ends = ends(model)
+            head.check_fits(head_path, model_ends.output.shape[1], len(model_ends.output))
+            self._drafter = Drafter(head, model_ends, NUM_DRAFTS, settings.threads)
+            taps = head.layers
+        model = paged(model, taps)
+        self._num_taps = len(taps)
         weight_bytes = (folder / "openvino_model.bin").stat().st_size
         compiled = core.compile_model(model, "CPU", _properties(settings, model))
         self._threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
@@ -114,12 +127,16 @@ class OpenVINOEngine:
         logits: NDArray[np.float32] = self._request.get_output_tensor(0).data
         return logits.reshape(-1, logits.shape[-1])[: self._num_sampled]
 
+    def features(self, places: Sequence[int]) -> NDArray[np.float32]:
+        if not self._num_taps:
+            raise RuntimeError("this engine was opened without layers to tap")
+        layers = [self._request.get_output_tensor(1 + i).data for i in range(self._num_taps)]
+        return np.concatenate([layer.reshape(-1, layer.shape[-1])[list(places)] for layer in layers], axis=1)
+
     def draft(self, places: Sequence[int], tokens: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         if self._drafter is None:
             raise RuntimeError("this engine has no draft head")
-        layers = [self._request.get_output_tensor(1 + i).data for i in range(self._num_features)]
-        features = np.concatenate([layer.reshape(-1, layer.shape[-1])[list(places)] for layer in layers], axis=1)
-        return self._drafter.draft(features, tokens)
+        return self._drafter.draft(self.features(places), tokens)
 
     def close(self) -> None:
         self._caches.clear()  # the views keep the memory

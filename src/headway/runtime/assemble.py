@@ -7,17 +7,15 @@ from dataclasses import replace
 
 from headway.catalog.local import LocalModel
 from headway.config import Settings
-from headway.errors import ModelError
 from headway.runtime.kept import Keeper
 from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
 from headway.runtime.opened import Say, open_model
 from headway.runtime.paces import beside_full_house, modes_from
 from headway.runtime.served import ServedModel
-from headway.runtime.texts import load_texts
+from headway.runtime.texts import load_texts, match_vocabulary
 from headway.scheduler.blocks import BlockPool
 from headway.scheduler.scheduler import Scheduler
-from headway.text.tokenizer import Tokenizer
 
 
 def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedModel, EngineLoop, Keeper]:
@@ -27,7 +25,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
     tokenizer, template = load_texts(model, settings)
     opened = open_model(model, settings, say)
     engine = opened.engine
-    _match_vocabulary(tokenizer, engine.info.vocab_size)
+    match_vocabulary(tokenizer, engine.info.vocab_size)
     times = opened.step_times(say)
     costs = times.costs
     info = replace(engine.info, exact=is_exact(engine))
@@ -47,13 +45,3 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         step_times=times.about,
     )
     return served, loop, opened.keeper(costs)
-
-
-def _match_vocabulary(tokenizer: Tokenizer, vocab_size: int) -> None:
-    """Models may have more outputs than words (padding to a round number); those stand for no text. Raises ModelError."""
-    missing = vocab_size - len(tokenizer.token_bytes)
-    if missing < 0:
-        raise ModelError(
-            f"the tokenizer has {len(tokenizer.token_bytes)} tokens, the model only {vocab_size}: they don't belong together"
-        )
-    tokenizer.token_bytes.extend([b""] * missing)

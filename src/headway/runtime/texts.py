@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headway.catalog.local import LocalModel
 from headway.config import Settings
-from headway.errors import UsageError
+from headway.errors import ModelError, UsageError
 from headway.text.template import ChatTemplate
 from headway.text.tokenizer import Tokenizer
 
@@ -16,6 +16,16 @@ def load_texts(model: LocalModel, settings: Settings) -> tuple[Tokenizer, ChatTe
     ModelError or UsageError."""
     tokenizer = Tokenizer.load(model.path)
     return tokenizer, _template(model, settings, tokenizer)
+
+
+def match_vocabulary(tokenizer: Tokenizer, vocab_size: int) -> None:
+    """Models may have more outputs than words (padding to a round number); those stand for no text. Raises ModelError."""
+    missing = vocab_size - len(tokenizer.token_bytes)
+    if missing < 0:
+        raise ModelError(
+            f"the tokenizer has {len(tokenizer.token_bytes)} tokens, the model only {vocab_size}: they don't belong together"
+        )
+    tokenizer.token_bytes.extend([b""] * missing)
 
 
 def _template(model: LocalModel, settings: Settings, tokenizer: Tokenizer) -> ChatTemplate | None:

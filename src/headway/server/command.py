@@ -12,6 +12,7 @@ from rich.logging import RichHandler
 
 from headway.catalog.resolve import resolve
 from headway.config import Settings
+from headway.engines.base import EngineInfo
 from headway.errors import UsageError
 from headway.runtime.assemble import assemble
 from headway.runtime.served import ServedModel
@@ -49,7 +50,7 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     loop.start(metrics, recorder)
     keeper.start()
     try:
-        run_server(app, sockets, lambda url: _announce(served, url), access_log=access_log)
+        run_server(app, sockets, lambda url: _announce(served, url, guesses(served.info, settings)), access_log=access_log)
     finally:
         loop.close()
         keeper.close()
@@ -57,7 +58,18 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
             recorder.close()
 
 
-def _announce(served: ServedModel, url: str) -> None:
+def guesses(info: EngineInfo, settings: Settings) -> str:
+    """In words: where guesses at the next tokens come from."""
+    if not settings.scheduler.speculation:
+        return "none: speculation is off"
+    if info.num_drafts:
+        return f"a draft head guesses {info.num_drafts} tokens ahead, and the text itself"
+    if settings.engine.draft_head == "none":
+        return "the text itself; engine.draft_head is off"
+    return "the text itself; this model has no draft head yet (headway draft-head makes one)"
+
+
+def _announce(served: ServedModel, url: str, drafts: str) -> None:
     info = served.info
     print(f"headway serves {served.id} on {url}")
     print(f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens")
@@ -66,6 +78,7 @@ def _announce(served: ServedModel, url: str) -> None:
     beside = f"{served.fast_beside_full} beside {standard.max_rows} standard ones"
     print(f"  fast     {fast.pace:6.1f} tokens/s promised to each of {fast.max_rows} requests at once, {beside}")
     print(f"  by step times {served.step_times}")
+    print(f"  guesses  {drafts}")
     exactly = (
         "to the last bit, whatever else is running"
         if info.exact

@@ -1,0 +1,159 @@
+"""Answers of a model on disk, with what it knew at each of their tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UsageError
+
+Halves = NDArray[np.float16]
+
+SHARD_TOKENS = 20_000
+FACTS = "answers.json"
+_FEATURES, _REST = ".features.npy", ".answers.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """number: of the prompt. prompt: its tokens. tokens: the answer's, the end token included if it came. features: what the
+    model knew when it chose each of them [tokens, layers * hidden]."""
+
+    number: int
+    prompt: list[int]
+    tokens: list[int]
+    features: Halves
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All answers of a store, one after the other. tokens: [n]; sequence: of which answer each is [n]. features: [n, layers *
+    hidden] in pieces, which lie on disk until they are read."""
+
+    tokens: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    features: Sequence[Halves]
+    _begins: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        begins = np.cumsum([0, *(len(piece) for piece in self.features)])
+        object.__setattr__(self, "_begins", begins)
+
+    def rows(self, places: NDArray[np.int64]) -> Halves:
+        """The features of some tokens [places, layers * hidden]."""
+        out = np.empty((len(places), self.features[0].shape[1]), np.float16)
+        pieces = np.searchsorted(self._begins, places, "right") - 1
+        for i in np.unique(pieces):
+            here = pieces == i
+            out[here] = self.features[i][places[here] - self._begins[i]]
+        return out
+
+
+class AnswerStore:
+    """A folder of shards, each complete or absent. Usable as `len` (answers) and with `numbers` of the prompts answered."""
+
+    def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
+        """Open the folder, or make it. facts: what its answers depend on. Raises UsageError if it holds other ones, and
+        OSError."""
+        self.folder = folder
+        self.num_tokens = 0
+        self.numbers: set[int] = set()
+        self._fresh: list[Answer] = []
+        self._fresh_tokens = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        _check(folder / FACTS, facts)
+        self._shards = sorted(path.name.removesuffix(_REST) for path in folder.glob(f"*{_REST}"))
+        for shard in self._shards:
+            rest = self._read(shard)
+            self.num_tokens += len(rest["tokens"])
+            self.numbers.update(rest["numbers"].tolist())
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, answer: Answer) -> None:
+        """Kept in memory until there are enough for a shard. Raises OSError."""
+        self._fresh.append(answer)
+        self._fresh_tokens += len(answer.tokens)
+        self.num_tokens += len(answer.tokens)
+        self.numbers.add(answer.number)
+        if self._fresh_tokens >= SHARD_TOKENS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is in memory. Raises OSError."""
+        if not self._fresh:
+            return
+        name = f"{int(self._shards[-1]) + 1 if self._shards else 1:05}"
+        fresh = self._fresh
+        _write(self.folder / (name + _FEATURES), lambda file: np.save(file, np.concatenate([a.features for a in fresh])))
+        arrays = {
+            "numbers": np.array([a.number for a in fresh], np.int64),
+            "prompts": np.array([token for a in fresh for token in a.prompt], np.int32),
+            "prompt_lengths": np.array([len(a.prompt) for a in fresh], np.int32),
+            "tokens": np.array([token for a in fresh for token in a.tokens], np.int32),
+            "lengths": np.array([len(a.tokens) for a in fresh], np.int32),
+        }
+        # Last: with this file the shard is there.
+        _write(self.folder / (name + _REST), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        self._shards.append(name)
+        self._fresh, self._fresh_tokens = [], 0
+
+    def load(self) -> Answers:
+        """All that was flushed. Raises UsageError for a damaged shard."""
+        rests = [self._read(shard) for shard in self._shards]
+        lengths = np.concatenate([rest["lengths"] for rest in rests])
+        return Answers(
+            tokens=np.concatenate([rest["tokens"] for rest in rests]).astype(np.int64),
+            sequence=np.repeat(np.arange(len(lengths)), lengths),
+            features=[np.load(self.folder / (shard + _FEATURES), mmap_mode="r") for shard in self._shards],
+        )
+
+    def _read(self, shard: str) -> dict[str, NDArray[np.int32]]:
+        path = self.folder / (shard + _REST)
+        try:
+            with np.load(path) as file:
+                rest = {name: file[name] for name in file.files}
+            features = np.load(self.folder / (shard + _FEATURES), mmap_mode="r")
+            if len(features) != len(rest["tokens"]) or rest["lengths"].sum() != len(rest["tokens"]):
+                raise ValueError("its parts differ in length")
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise UsageError(f"{path} is damaged ({error}): delete this folder, or give another --work") from None
+        return rest
+
+
+def _check(path: Path, facts: dict[str, Any]) -> None:
+    if not path.exists():
+        _write(path, lambda file: file.write(json.dumps(facts, indent=2).encode()))
+        return
+    try:
+        known = json.loads(path.read_bytes())
+    except ValueError:
+        known = {}
+    for key, value in facts.items():
+        if known.get(key) != value:
+            raise UsageError(
+                f"{path.parent} holds answers of another kind ({key}: {known.get(key)}, now {value}): "
+                f"give another --work, or delete it"
+            )
+
+
+def _write(path: Path, write: Any) -> None:
+    """The file is there whole or not at all, also after a crash."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
