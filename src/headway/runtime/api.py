@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from headway.grammar.compiler import Grammar
 from headway.modes import ModeName
 from headway.sampling.params import SamplingParams
 
@@ -20,7 +21,7 @@ class GenerateRequest:
     min_tokens: end-of-sequence tokens and stop strings are not heeded before so many output tokens.
     pace: tokens per second asked for explicitly; None = the mode's. ttft: seconds in which the first token is promised; None =
     only aimed at. prediction: token ids that the output is expected to resemble. key: whose request it is; those of different
-    keys are served evenly.
+    keys are served evenly. constraint: what the output is held to; it ends when that is complete, and ignore_eos has no say.
     """
 
     id: str
@@ -35,6 +36,7 @@ class GenerateRequest:
     ttft: float | None = None
     prediction: tuple[int, ...] = ()
     key: str = ""
+    constraint: Grammar | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from headway.catalog.local import LocalModel
 from headway.config import Settings
 from headway.errors import ModelError
+from headway.grammar.compiler import Compiler
 from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
 from headway.runtime.opened import Say, open_model
@@ -42,6 +43,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         info=info,
         generator=loop,
         fast_beside_full=beside_full_house(costs, settings.scheduler, modes),
+        grammars=Compiler(tokenizer.token_bytes, tokenizer.eos_ids, tokenizer.encode),
     )
     return served, loop
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headway.engines.base import EngineInfo
+from headway.grammar.compiler import Compiler
 from headway.modes import Modes
 from headway.runtime.api import GenerateRequest
 from headway.runtime.stream import Stream
@@ -32,7 +33,8 @@ class Generator(Protocol):
 @dataclass(frozen=True, slots=True)
 class ServedModel:
     """id: the model's name in the API; `id + "-fast"` is the alias for its fast mode. created: Unix seconds. fast_beside_full:
-    fast requests that can be promised their pace while every standard seat is taken."""
+    fast requests that can be promised their pace while every standard seat is taken. grammars: compiles constraints for its
+    tokens."""
 
     id: str
     created: int
@@ -42,3 +44,4 @@ class ServedModel:
     info: EngineInfo
     generator: Generator
     fast_beside_full: int
+    grammars: Compiler

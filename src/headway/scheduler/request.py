@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headway.modes import ModeName
+from headway.scheduler.guided import Guide
 from headway.scheduler.lookup import Lookup
 
 LEARN = 0.1
@@ -22,7 +23,8 @@ class Request:
 
     Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock; aimed
     at, or promised if promises_ttft), key (whose request it is: those of different keys are served evenly),
-    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any).
+    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any),
+    guide (the grammar that the output is held to; the request ends when nothing may follow).
     Set by the scheduler: everything else.
     """
 
@@ -38,6 +40,7 @@ class Request:
     lookup: Lookup = field(default_factory=Lookup)
     key: str = ""
     promises_ttft: bool = False
+    guide: Guide | None = None
 
     num_prompt: int = field(init=False)
     num_computed: int = 0
