@@ -20,6 +20,8 @@ from headway.grammar.finite import Nodes, first_endless, resolve
 MAX_CHARS = 100_000
 MAX_DEPTH = 64
 """Of schemas within schemas. Real ones have ten levels."""
+MAX_PROPERTIES = 256
+"""Of one object: where any of them may come next, a mask takes some 10 us for each."""
 
 _UNSUPPORTED = frozenset(
     {"not", "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames"}
@@ -125,7 +127,10 @@ def _means(key: str, value: Any, at: str) -> bool:
 
 
 def _check_properties(schema: dict[str, Any], at: str) -> None:
-    declared = [*_names(schema.get("properties")), *_names(schema.get("required"))]
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and len(properties) > MAX_PROPERTIES:
+        raise ConstraintError(f"the object at {at} has {len(properties)} properties; the most is {MAX_PROPERTIES}")
+    declared = [*_names(properties), *_names(schema.get("required"))]
     least = schema.get("minProperties")
     if isinstance(least, int) and least > max(1, len(set(_names(schema.get("required"))))):
         # The grammar can't see that a free key has come before, and one that comes twice is one property.
