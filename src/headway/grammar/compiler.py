@@ -41,7 +41,7 @@ class Grammar:
 
     def start(self) -> Matcher:
         """At the beginning of an output. Takes microseconds."""
-        return Matcher(self._native.deep_copy(), self._vocab_size, self._eos_ids)
+        return Matcher(self._native, self._vocab_size, self._eos_ids)
 
 
 class Compiler:

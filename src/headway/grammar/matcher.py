@@ -11,20 +11,27 @@ import numpy as np
 from llguidance import LLMatcher
 from numpy.typing import NDArray
 
+FEW = 1024
+"""Among so many a token is chosen in less time than it takes to go through a whole vocabulary."""
 DEAD_END = "the constraint leads to a dead end: no token fits any more"
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The tokens that may come next. forbidden: [vocabulary], true for those that may not. only: the one that may, if it is
-    the only one."""
+    """The tokens that may come next. forbidden: [vocabulary], true for those that may not. few: the ids of those that may, in
+    rising order, if they are few."""
 
     forbidden: NDArray[np.bool_]
-    only: int | None
+    few: NDArray[np.intp] | None
+
+    @property
+    def only(self) -> int | None:
+        """The one that may come, if it is the only one."""
+        return int(self.few[0]) if self.few is not None and len(self.few) == 1 else None
 
 
 class Matcher:
-    """Made by Grammar.start(). Not for several threads at a time.
+    """Made by Grammar.start(), of a native one at its start, which it leaves there. Not for several threads at a time.
 
     finished: the output is complete, nothing may follow (or it has failed). failure: why the grammar can't go on, if it can't;
     the output is then not what it should be.
@@ -33,7 +40,9 @@ class Matcher:
     def __init__(self, native: LLMatcher, vocab_size: int, eos_ids: Sequence[int]) -> None:
         self.finished = False
         self.failure: str | None = None
-        self._native = native
+        self._start = native
+        self._native = native.deep_copy()
+        self._tokens: list[int] = []
         self._vocab_size = vocab_size
         self._eos_ids = list(eos_ids)
         self._ahead: deque[Allowed] = deque()  # for the next token and, along _path, for those after it
@@ -49,15 +58,18 @@ class Matcher:
         self._ahead.append(self._compute())
         if not drafts or self.failure:
             return
-        scout = self._native.deep_copy()  # a draft that leads nowhere must leave no trace if it does not come true
         for token in drafts:
-            if self._ahead[-1].forbidden[token] or not scout.consume_token(token):
-                return
+            if self._ahead[-1].forbidden[token] or not self._native.consume_token(token):
+                break
             self._path.append(token)
-            mask = None if scout.is_stopped() else self._mask(scout)
+            mask = None if self._native.is_stopped() else self._mask()
             if mask is None:
-                return
+                break
             self._ahead.append(_allowed(mask))
+        if self._native.is_error() or not self._native.rollback(len(self._path)):
+            # An error is for ever; but a draft that leads nowhere must leave no trace if it does not come true.
+            self._native = self._start.deep_copy()
+            self._native.consume_tokens(self._tokens)
 
     def allowed(self) -> Allowed:
         """What may come next."""
@@ -75,6 +87,7 @@ class Matcher:
         else:
             self._path.clear()
             self._ahead.clear()
+        self._tokens.append(token)
         if not self._native.consume_token(token):
             self._fail(self._native.get_error())
         elif self._native.is_stopped():
@@ -94,22 +107,22 @@ class Matcher:
 
     def _compute(self) -> Allowed:
         """If the grammar can't go on: the end, so that something is there to be sampled."""
-        mask = self._mask(self._native)
+        mask = self._mask()
         if mask is not None:
             return _allowed(mask)
         self._fail(self._native.get_error() or DEAD_END)
         forbidden = np.ones(self._vocab_size, np.bool_)
         forbidden[self._eos_ids] = False
-        return Allowed(forbidden, None)
+        return Allowed(forbidden, np.array(self._eos_ids, np.intp))
 
-    def _mask(self, native: LLMatcher) -> NDArray[np.bool_] | None:
+    def _mask(self) -> NDArray[np.bool_] | None:
         """True for allowed tokens; None if there are none, or the library has come to its limits."""
         bits = np.zeros(-(-self._vocab_size // 32), np.int32)
         try:
-            native.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
+            self._native.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
         except ValueError:  # it can also be asked for the reason
             return None
-        if native.is_error() or not bits.any():
+        if self._native.is_error() or not bits.any():
             return None
         return np.unpackbits(bits.view(np.uint8), count=self._vocab_size, bitorder="little").view(np.bool_)
 
@@ -119,7 +132,7 @@ class Matcher:
 
 
 def _allowed(mask: NDArray[np.bool_]) -> Allowed:
-    return Allowed(~mask, int(mask.argmax()) if np.count_nonzero(mask) == 1 else None)
+    return Allowed(~mask, np.flatnonzero(mask) if np.count_nonzero(mask) <= FEW else None)
 
 
 def one_line(message: str) -> str:

@@ -82,12 +82,20 @@ def _sample_row(row: Floats, state: SamplingState, scratch: Scratch) -> TokenLog
 
 
 def _choose(row: Floats, state: SamplingState, scratch: Scratch) -> int:
-    params = state.params
     allowed = state.matcher.allowed() if state.matcher is not None else None
     if allowed is not None and allowed.only is not None:
         return allowed.only
+    if allowed is not None and allowed.few is not None:
+        left = adjusted(row, state, allowed, scratch)[allowed.few] if state.adjusts else row[allowed.few]
+        return int(allowed.few[_draw(left, state, Scratch(len(left)))])
     if state.adjusts or allowed is not None:
         row = adjusted(row, state, allowed, scratch)
+    return _draw(row, state, scratch)
+
+
+def _draw(row: Floats, state: SamplingState, scratch: Scratch) -> int:
+    """The place of the token chosen, in a row that has been adjusted."""
+    params = state.params
     if params.temperature == 0.0:
         return int(row.argmax())
     best = float(row.max())
