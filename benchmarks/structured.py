@@ -2,10 +2,10 @@
 
     python benchmarks/structured.py [--model smollm2] [--schemas 200] [--first 0] [--streams 32]
 
-How to read it: `valid` answers are complete and fit their schema by another implementation of JSON Schema (the `jsonschema`
-package), `cut` ones reached max_tokens and say so (`length`), `invalid` ones are what must not be. `same text` counts the requests
-(a schema and a prompt; the prompts are answered greedily, and drawn with a seed at temperature 0.8 and 1.5) whose four answers are
-the same, character by character. It ends with status 1 if anything is invalid or differs.
+How to read it: `valid` answers are complete and fit their schema by another implementation of JSON Schema (the package
+`jsonschema`), `cut` ones reached max_tokens and say so (`length`), `invalid` ones are what must not be. `same text` counts the
+requests (a schema and a prompt; one is answered greedily, two are drawn with a seed at temperature 0.8 and 1.5) whose four
+answers are the same, character by character. It ends with status 1 if anything is invalid or differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,20 @@ PROMPTS: list[tuple[str, dict[str, float]]] = [
     ("Lo que quieras, con acentos y emojis 🫠.", {"temperature": 1.5}),
 ]
 MAX_TOKENS = 400
-NAMES = "name age city tags id price größe items 'quoted \"key\"' notes a_rather_long_property_name x 名前".split(" ")
+NAMES = [
+    "name",
+    "age",
+    "city",
+    "tags",
+    "id",
+    "price",
+    "größe",
+    "items",
+    'a "quoted" key',
+    "a_rather_long_property_name",
+    "x",
+    "名前",
+]
 
 
 def main() -> None:
