@@ -59,6 +59,14 @@ def test_sampling_measures_the_models_own_logits_and_step(tmp_path: Path, smollm
     assert real["greedy"]["share_of_step"] == pytest.approx(share, abs=1e-3)
 
 
+@pytest.mark.model
+def test_grammar_reports_masks_and_sampling(tmp_path: Path, smollm2: Path) -> None:
+    report = run_benchmark("grammar", "--model", str(smollm2), "--rows", "5", "--passes", "1", results=tmp_path)
+    for name in ("masks", "masks and 4 drafts each", "sampling, plain", "sampling, constrained"):
+        share = report[name]["median_ms"] / report["step_ms"]  # type: ignore[index,operator]
+        assert report[name]["share_of_step"] == pytest.approx(share, rel=1e-2)  # type: ignore[index]
+
+
 def assert_every_kind(kinds: dict[str, object]) -> None:
     assert {"greedy", "temperature", "top_p", "top_k", "min_p", "penalties", "logprobs", "mixed"} == kinds.keys()
 
@@ -71,7 +79,7 @@ def test_a_model_that_is_not_there_is_one_clear_line() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["peers", "overhead", "sampling", "simulator"])
+@pytest.mark.parametrize("name", ["peers", "overhead", "sampling", "simulator", "structured"])
 def test_the_others_explain_themselves(name: str) -> None:
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -55,6 +55,23 @@ def test_greedy_text_is_the_same_with_drafts_without_and_with_any_prediction(ser
     assert drafted > 0
 
 
+def test_constrained_text_is_the_same_with_drafts_and_without(server: Client, plain: Client) -> None:
+    properties = {"title": {"type": "string", "maxLength": 30}, "pages": {"type": "integer"}, "new": {"type": "boolean"}}
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    response_format = {"type": "json_schema", "json_schema": {"name": "book", "schema": schema}}
+    ways = [{"temperature": 0}, {"temperature": 1.2, "seed": 5}]
+    bodies = [
+        server.chat(prompt, max_tokens=TOKENS, logprobs=True, response_format=response_format, **way)
+        for prompt in PROMPTS[:8]
+        for way in ways
+    ]
+    wanted = [tokens_of(answer) for answer in all_at_once(plain, [{**body, "model": plain.model} for body in bodies])]
+    for tier in SPEEDS:
+        answers = all_at_once(server, [{**body, "service_tier": tier} for body in bodies])
+        assert [tokens_of(answer) for answer in answers] == wanted
+        assert sum(answer["headway"]["accepted_tokens"] for answer in answers) > 0.1 * sum(map(len, wanted))
+
+
 def _check_counts(answer: Json, num_tokens: int) -> None:
     details = answer["usage"]["completion_tokens_details"]
     accepted, rejected = details["accepted_prediction_tokens"], details["rejected_prediction_tokens"]

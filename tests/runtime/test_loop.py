@@ -12,6 +12,8 @@ import pytest
 from fake_engine import FakeEngine, following
 
 from headway.errors import RequestError
+from headway.grammar.compiler import Compiler
+from headway.grammar.constraint import json_schema
 from headway.modes import Mode, ModeName, Modes
 from headway.runtime.api import Delta, GenerateRequest
 from headway.runtime.loop import EngineLoop
@@ -176,6 +178,49 @@ def test_a_stop_string_over_tokens_ends_it_and_nothing_later_is_billed(rig: Call
     assert deltas[-1].usage is not None
     assert deltas[-1].usage.completion_tokens == 3
     assert len(tokens_of(deltas)) == 3
+
+
+GRAMMARS = Compiler(TOKENIZER.token_bytes, TOKENIZER.eos_ids, lambda text: list(text.encode()))
+
+
+@pytest.mark.parametrize("ignore_eos", [False, True])
+def test_a_constraint_holds_the_output_and_ends_it(rig: Callable[..., Rig], ignore_eos: bool) -> None:
+    """The made-up engine would never write such a text."""
+    r = rig()
+    grammar = GRAMMARS.compile(json_schema({"const": "abcdefghij"}))
+
+    async def main() -> list[list[Delta]]:
+        asked: dict[str, Any] = {"constraint": grammar, "sampling": WITH_TOKENS, "ignore_eos": ignore_eos, "min_tokens": 15}
+        bounds = [r.submit([1, 2, 5], max_tokens=n, **asked) for n in (20, 12, 11)]
+        free = r.submit([1, 2, 5], max_tokens=6, sampling=WITH_TOKENS)
+        return [await collect(stream) for stream in (*bounds, free)]
+
+    whole, exact, cut, free = run(main())
+    text = list(b'"abcdefghij"')
+    assert (tokens_of(whole), whole[-1].finish_reason) == (text, "stop")
+    assert (tokens_of(exact), exact[-1].finish_reason) == (text, "stop")
+    assert (tokens_of(cut), cut[-1].finish_reason) == (text[:11], "length")
+    assert "".join(delta.text for delta in whole) == '"abcdefghij"'
+    assert tokens_of(free) == chain(5, 6)
+    assert whole[-1].usage is not None and whole[-1].usage.accepted_tokens > 0
+    assert r.engine.num_steps < len(text)  # forced tokens come several at a time
+
+
+def test_a_constraint_that_fails_ends_its_own_request_alone(rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch) -> None:
+    r = rig()
+    grammar = GRAMMARS.compile(json_schema({"type": "string"}))
+    broken = grammar.start()
+    broken.accept(299)  # does not fit
+    monkeypatch.setattr(grammar, "start", lambda: broken)
+
+    async def main() -> tuple[list[Delta], list[Delta]]:
+        bad = r.submit([1, 2, 5], max_tokens=20, constraint=grammar)
+        good = r.submit([1, 2, 5], max_tokens=6, sampling=WITH_TOKENS)
+        return await collect(bad), await collect(good)
+
+    bad, good = run(main())
+    assert bad[-1].finish_reason == "error" and bad[-1].error
+    assert tokens_of(good) == chain(5, 6)
 
 
 def test_a_full_house_is_refused_with_a_time_to_wait(rig: Callable[..., Rig]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from headway.grammar.compiler import Compiler
+from headway.grammar.constraint import json_schema
 from headway.sampling.params import SamplingParams
 from headway.sampling.sampler import sample, sample_verifying
 from headway.sampling.state import SamplingState
@@ -216,3 +220,83 @@ def test_drafts_leave_the_distribution_as_it_is() -> None:
     p = np.array([softmax(chain.table[0])[a] * softmax(chain.table[a]) for a in range(5)])
     chi2 = ((counts - n * p) ** 2 / (n * p)).sum()
     assert chi2 < 24 + 5 * np.sqrt(2 * 24)
+
+
+BYTES = [bytes([i]) for i in range(256)] + [b""] * (VOCAB - 256)
+END = 999
+
+
+def constrained(schema: Any, params: SamplingParams, **more: Any) -> SamplingState:
+    grammar = Compiler(BYTES, {END}, lambda text: list(text.encode())).compile(json_schema(schema))
+    return SamplingState(params, [], matcher=grammar.start(), **more)
+
+
+def generate(state: SamplingState, seed: int, most: int = 60, draft: Callable[[int], list[int]] = lambda at: []) -> list[int]:
+    """Tokens from logits that depend on the place alone, several at a time where the drafts are right."""
+    out: list[int] = []
+    while not state.ended and len(out) < most:
+        guesses = draft(len(out))
+        assert state.matcher is not None
+        state.matcher.prepare(guesses)
+        rows = np.concatenate([logits(seed * 1000 + len(out) + i) for i in range(len(guesses) + 1)])
+        out += [s.token for s in sample_verifying(rows, [state], [guesses])[0]]
+    return out
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"ab": {"enum": ["x", "yy", "zzz"]}, "n": {"type": "integer", "minimum": 0, "maximum": 999}},
+    "required": ["ab", "n"],
+    "additionalProperties": False,
+}
+KINDS = [
+    SamplingParams(temperature=0.0),
+    SamplingParams(temperature=0.9, seed=3),
+    SamplingParams(temperature=1.5, seed=3, top_p=0.9),
+    SamplingParams(temperature=1.5, seed=3, top_k=5, min_p=0.01),
+    SamplingParams(temperature=1.0, seed=3, repetition_penalty=1.3, presence_penalty=1.0),
+    SamplingParams(temperature=0.0, logit_bias={ord("!"): 100.0, ord("x"): -100.0}),
+]
+
+
+@pytest.mark.parametrize("params", KINDS)
+def test_a_constraint_is_kept_and_drafts_change_nothing(params: SamplingParams) -> None:
+    for seed in range(6):
+        plain = generate(constrained(SCHEMA, params), seed)
+        value = json.loads(bytes(plain))
+        assert value["ab"] in SCHEMA["properties"]["ab"]["enum"] and 0 <= value["n"] <= 999  # type: ignore[index]
+        right = generate(constrained(SCHEMA, params), seed, draft=lambda at, plain=plain: plain[at : at + 4])
+        wrong = generate(constrained(SCHEMA, params), seed, draft=lambda at, plain=plain: [*plain[at : at + 2], 7, 8])
+        over = generate(constrained(SCHEMA, params), seed, draft=lambda at, plain=plain: [*plain[at:], END, 65, 66])
+        assert plain == right == wrong == over
+
+
+def test_the_end_is_banned_until_min_tokens_where_there_is_a_choice() -> None:
+    likes_to_end = SamplingParams(temperature=0.0, logit_bias={END: 100.0, ord("0"): -100.0})
+    number = generate(constrained({"type": "integer"}, likes_to_end, banned=[END], min_tokens=5), 0)
+    assert len(number) == 6 and number[-1] == END
+    assert generate(constrained({"const": "a"}, likes_to_end, banned=[END], min_tokens=50), 0) == list(b'"a"')
+
+
+def test_bans_that_leave_nothing_give_way() -> None:
+    state = constrained({"const": 12}, SamplingParams(temperature=0.0), banned=[ord("1"), ord("2")], min_tokens=9)
+    assert generate(state, 0) == list(b"12")
+
+
+def test_a_constrained_draw_follows_the_distribution_of_what_is_left() -> None:
+    row = logits(seed=4)
+    counts = np.zeros(VOCAB)
+    for seed in range(2000):
+        state = constrained_digit(seed)
+        counts[sample(row, [state])[0].token] += 1
+    digits = np.arange(ord("0"), ord("9") + 1)
+    wanted = softmax(row[0][digits])
+    assert counts.sum() == counts[digits].sum()
+    assert np.abs(counts[digits] / 2000 - wanted).max() < 0.05
+
+
+DIGIT = Compiler(BYTES, {END}, lambda text: list(text.encode())).compile(json_schema({"enum": list(range(10))}))
+
+
+def constrained_digit(seed: int) -> SamplingState:
+    return SamplingState(SamplingParams(seed=seed), [], matcher=DIGIT.start())

@@ -10,6 +10,7 @@ from typing import Any
 from headway.config import ServerSettings
 from headway.engines.base import EngineInfo
 from headway.errors import RequestError
+from headway.grammar.compiler import Compiler
 from headway.modes import Mode, ModeName, Modes
 from headway.runtime.api import Delta, GenerateRequest, Timing, TokenLogprob, Usage
 from headway.runtime.served import ServedModel
@@ -146,6 +147,18 @@ class World:
     ) -> None:
         self.generator = ScriptedGenerator(list(scripts) or [Script()])
         info = EngineInfo(ByteTokenizer.vocab_size, context, 32, 8, 1, 1, exact=True, description="scripted")
-        self.served = ServedModel("m", 1, ByteTokenizer(), PlainTemplate(), MODES, info, self.generator, 1, "measured now")  # type: ignore[arg-type]
+        grammars = Compiler(ByteTokenizer.token_bytes, ByteTokenizer.eos_ids, ByteTokenizer().encode)
+        self.served = ServedModel(
+            "m",
+            1,
+            ByteTokenizer(),
+            PlainTemplate(),
+            MODES,
+            info,
+            self.generator,
+            1,
+            "measured now",
+            grammars,  # type: ignore[arg-type]
+        )
         self.metrics = Metrics(MODES)
         self.app = create_app(self.served, settings or ServerSettings(), self.metrics, downgrade=downgrade)

@@ -135,7 +135,7 @@ BAD_FIELDS = [
     ("messages", [[], None, "hi", [5], [{}]]),
     ("tools", [{}, [5]]),
     ("tool_choice", ["required", {"type": "function", "function": {"name": "f"}}, "x", {}]),
-    ("response_format", [{"type": "json_object"}, {"type": "json_schema", "json_schema": {}}, "text"]),
+    ("response_format", [{"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {}}, "text", {}]),
     ("service_tier", ["ultrafast", "turbo", "Fast", ""]),
     ("stream_options", [{"include_usage": True}, {}, 5]),
     ("min_tokens", [-1, 10_000]),

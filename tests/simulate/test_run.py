@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headway.modes import ModeName
@@ -165,7 +165,17 @@ def told(s: Simulation) -> list[float]:
     return figures
 
 
+SHARED_IN_TURNS = [
+    Arrival(at, prompt, output, FAST if n in (6, 10) else STANDARD, prefix=(n % 3, (n + 1) % 2))
+    for n, (at, prompt, output) in enumerate(
+        [(5.04, 148, 48), (5.06, 73, 62), (5.21, 29, 56), (5.212, 17, 63), (5.213, 16, 49), (5.56, 33, 44)], start=6
+    )
+]
+"""The last prompt begins as that of a request which takes turns and doesn't ride in the step before."""
+
+
 @settings(max_examples=100, deadline=None)
+@example(SHARED_IN_TURNS, 60, 8, 4, 0, 1.0, False)
 @given(
     arrivals=crowds(),
     num_blocks=st.sampled_from([30, 60, 2000]),

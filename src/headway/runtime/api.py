@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from headway.grammar.compiler import Grammar
 from headway.modes import ModeName
 from headway.sampling.params import SamplingParams
 from headway.scheduler.lookup import DraftSource
@@ -22,7 +23,7 @@ class GenerateRequest:
     min_tokens: end-of-sequence tokens and stop strings are not heeded before so many output tokens.
     pace: tokens per second asked for explicitly; None = the mode's. ttft: seconds in which the first token is promised; None =
     only aimed at. prediction: token ids that the output is expected to resemble. key: whose request it is; those of different
-    keys are served evenly.
+    keys are served evenly. constraint: what the output is held to; it ends when that is complete, and ignore_eos has no say.
     """
 
     id: str
@@ -37,6 +38,7 @@ class GenerateRequest:
     ttft: float | None = None
     prediction: tuple[int, ...] = ()
     key: str = ""
+    constraint: Grammar | None = None
 
 
 @dataclass(frozen=True, slots=True)

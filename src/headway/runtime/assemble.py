@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from headway.catalog.local import LocalModel
 from headway.config import Settings
+from headway.grammar.compiler import Compiler
 from headway.runtime.kept import Keeper
 from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
@@ -43,5 +44,6 @@ def assemble(model: LocalModel, settings: Settings, say: Say) -> tuple[ServedMod
         generator=loop,
         fast_beside_full=beside_full_house(costs, settings.scheduler, modes),
         step_times=times.about,
+        grammars=Compiler(tokenizer.token_bytes, tokenizer.eos_ids, tokenizer.encode),
     )
     return served, loop, opened.keeper(costs)

@@ -28,6 +28,11 @@ class Live:
     num_delivered: int = 0
     ended: bool = False
 
+    @property
+    def failure(self) -> str | None:
+        """Why its constraint can't be kept, if it can't."""
+        return self.sampling.matcher.failure if self.sampling.matcher is not None else None
+
     def take(self, tokens: Sequence[TokenLogprob]) -> tuple[str, int]:
         """Text of the tokens, and how many of them count: those behind a stop string are neither shown nor billed."""
         text = ""

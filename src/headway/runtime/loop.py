@@ -20,11 +20,12 @@ from headway.runtime.live import Live
 from headway.runtime.observer import Observer, RequestLog
 from headway.runtime.outbox import Outbox, outbox_of
 from headway.runtime.stream import Stream, push_all
-from headway.runtime.turn import begin, rows_by_mode
+from headway.runtime.turn import begin, look_ahead, rows_by_mode
 from headway.sampling.sampler import sample_verifying
 from headway.sampling.state import SamplingState
 from headway.scheduler.admission import Refused
 from headway.scheduler.cost import CostModel
+from headway.scheduler.guided import GuidedLookup
 from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Received, Scheduler
@@ -116,7 +117,8 @@ class EngineLoop:
         pace = self._pace(request)
         now = self._clock()
         mode = self._modes[request.mode]
-        stops = frozenset() if request.ignore_eos else self._tokenizer.eos_ids
+        matcher = request.constraint.start() if request.constraint is not None else None
+        stops = frozenset() if request.ignore_eos and matcher is None else self._tokenizer.eos_ids
         scheduled = Request(
             id=request.id,
             mode=request.mode,
@@ -127,14 +129,19 @@ class EngineLoop:
             max_tokens=min(request.max_tokens, room),
             stop_tokens=stops,
             min_tokens=request.min_tokens,
-            lookup=Lookup(request.prediction),
+            lookup=GuidedLookup(request.prediction, matcher) if matcher is not None else Lookup(request.prediction),
             key=request.key,
             promises_ttft=request.ttft is not None,
+            guide=matcher,
         )
         live = Live(
             request=scheduled,
             sampling=SamplingState(
-                request.sampling, request.prompt, banned=sorted(self._tokenizer.eos_ids), min_tokens=request.min_tokens
+                request.sampling,
+                request.prompt,
+                banned=sorted(self._tokenizer.eos_ids),
+                min_tokens=request.min_tokens,
+                matcher=matcher,
             ),
             text=TextStream(self._tokenizer.token_bytes, request.stop),
             min_tokens=request.min_tokens,
@@ -250,6 +257,7 @@ class EngineLoop:
             begin(self._engine, step)
             self._hand_out(outbox)
             outbox = Outbox()
+            look_ahead(step, lives)
             logits = self._engine.wait()
             device_seconds = self._clock() - started
             sampling = [live for live, row in zip(lives, step.rows, strict=True) if row.samples]
@@ -264,13 +272,16 @@ class EngineLoop:
             ended = self._clock()
             self._in_flight = set()
             leaving, self._leaving = self._leaving, {}
+            for live in sampling:
+                if live.failure is not None:
+                    leaving.setdefault(live.request.id, "error")
             for request_id in leaving:
                 self._scheduler.cancel(request_id)
             received = self._scheduler.complete(step, [[s.token for s in row] for row in sampled], ended, ended - begun)
             if self._foresees:
                 self._to_foresee = _places(step, self._scheduler.worth_foreseeing(received))
-            gone = [(self._live[i], self._last(self._live[i], "", why)) for i, why in leaving.items() if i in self._live]
-            self._send(gone)
+            left = [(self._live[i], why) for i, why in leaving.items() if i in self._live]
+            self._send([(live, self._last(live, "", why, error=live.failure)) for live, why in left])
         if self._request_log:
             self._request_log.stepped(step, ended, ended - begun)
         if self._observer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headway.engines.base import EngineInfo
+from headway.grammar.compiler import Compiler
 from headway.modes import Modes
 from headway.runtime.api import GenerateRequest
 from headway.runtime.stream import Stream
@@ -33,7 +34,7 @@ class Generator(Protocol):
 class ServedModel:
     """id: the model's name in the API; `id + "-fast"` is the alias for its fast mode. created: Unix seconds. fast_beside_full:
     fast requests that can be promised their pace while every standard seat is taken. step_times: which ones the paces rest on,
-    for people."""
+    for people. grammars: compiles constraints for its tokens."""
 
     id: str
     created: int
@@ -44,3 +45,4 @@ class ServedModel:
     generator: Generator
     fast_beside_full: int
     step_times: str
+    grammars: Compiler

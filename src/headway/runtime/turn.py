@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headway.engines.base import BatchRow, Engine
+from headway.runtime.live import Live
 from headway.scheduler.step import Row, Step
 
 
@@ -11,6 +14,13 @@ def begin(engine: Engine, step: Step) -> None:
     for copy in step.copies:
         engine.copy(copy.source, copy.destination, copy.num_tokens)
     engine.start([_batch_row(row) for row in step.rows], step.size)
+
+
+def look_ahead(step: Step, lives: Sequence[Live]) -> None:
+    """Work out what constraints allow at the places that the step samples."""
+    for row, live in zip(step.rows, lives, strict=True):
+        if row.samples and live.sampling.matcher is not None:
+            live.sampling.matcher.prepare(row.request.drafts[: row.num_drafts])
 
 
 def rows_by_mode(step: Step) -> dict[str, int]:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from headway.sampling.scratch import LARGE, Floats
+from headway.grammar.matcher import Allowed
+from headway.sampling.scratch import LARGE, Floats, Scratch
 from headway.sampling.state import SamplingState
 
 
-def adjust(row: Floats, state: SamplingState) -> None:
-    """Penalties, bias and bans, in this order and in place; only the tokens concerned are touched."""
+def adjusted(row: Floats, state: SamplingState, allowed: Allowed | None, scratch: Scratch) -> Floats:
+    """A copy with penalties, bias and bans, in this order, and nothing that a constraint forbids, whatever its bias. If bans
+    and constraint together leave no token, the constraint goes before."""
+    copy = scratch.copy(row)
+    _adjust(copy, state)
+    if allowed is not None:
+        np.copyto(copy, -np.inf, where=allowed.forbidden)
+        if len(state.banned) and copy.max() == -np.inf:
+            np.copyto(scratch.copy(row), -np.inf, where=allowed.forbidden)
+    return copy
+
+
+def _adjust(row: Floats, state: SamplingState) -> None:
+    """In place; only the tokens concerned are touched."""
     if state.counts_tokens:
         row[state.seen.ids] = _penalised(row[state.seen.ids], state)
     if len(state.bias_ids):

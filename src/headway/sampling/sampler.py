@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.runtime.api import TokenLogprob
-from headway.sampling.adjust import adjust
+from headway.sampling.adjust import adjusted
 from headway.sampling.largest import just_below, largest, lower_bound
 from headway.sampling.params import SamplingParams
 from headway.sampling.ranked import Ranked
@@ -34,7 +34,8 @@ _FEW = 512
 def sample(logits: Floats, states: Sequence[SamplingState]) -> list[TokenLogprob]:
     """One token for each row. logits: [rows, vocabulary], left as they are; states: one for each row, told of its token.
 
-    The order of work is: bias and penalties, temperature, top_k, top_p (of what top_k left), min_p (relative to the likeliest).
+    The order of work is: penalties, bias and bans, what a constraint forbids, temperature, top_k, top_p (of what top_k left),
+    min_p (relative to the likeliest).
     `logprob` is filled in only where it was asked for (else nan), from the logits as the model gave them.
     """
     scratch = Scratch(logits.shape[1])
@@ -63,11 +64,11 @@ def sample_verifying(
 
 
 def _sample_run(logits: Floats, state: SamplingState, guesses: Sequence[int], scratch: Scratch) -> list[TokenLogprob]:
-    """Tokens of one request up to the first that was not guessed."""
+    """Tokens of one request up to the first that was not guessed, or that ends it by its constraint."""
     tokens: list[TokenLogprob] = []
     for row, guess in zip_longest(logits, guesses):  # the last row has no guess
         tokens.append(_sample_row(row, state, scratch))
-        if tokens[-1].token != guess:
+        if tokens[-1].token != guess or state.ended:
             break
     return tokens
 
@@ -81,10 +82,20 @@ def _sample_row(row: Floats, state: SamplingState, scratch: Scratch) -> TokenLog
 
 
 def _choose(row: Floats, state: SamplingState, scratch: Scratch) -> int:
+    allowed = state.matcher.allowed() if state.matcher is not None else None
+    if allowed is not None and allowed.only is not None:
+        return allowed.only
+    if allowed is not None and allowed.few is not None:
+        left = adjusted(row, state, allowed, scratch)[allowed.few] if state.adjusts else row[allowed.few]
+        return int(allowed.few[_draw(left, state, Scratch(len(left)))])
+    if state.adjusts or allowed is not None:
+        row = adjusted(row, state, allowed, scratch)
+    return _draw(row, state, scratch)
+
+
+def _draw(row: Floats, state: SamplingState, scratch: Scratch) -> int:
+    """The place of the token chosen, in a row that has been adjusted."""
     params = state.params
-    if state.adjusts:
-        row = scratch.copy(row)
-        adjust(row, state)
     if params.temperature == 0.0:
         return int(row.argmax())
     best = float(row.max())

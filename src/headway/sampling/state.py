@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.grammar.matcher import Matcher
 from headway.sampling.counts import TokenCounts
 from headway.sampling.params import SamplingParams
 
@@ -20,13 +21,20 @@ class SamplingState:
 
     Output token k always gets the k-th number of the request's own stream, so a seed gives the same text whatever else is in
     the batch. banned: ids that can't be chosen until `min_tokens` tokens are out (end-of-sequence tokens).
-    bias_ids, bias: the logit bias as two arrays of the same length.
+    bias_ids, bias: the logit bias as two arrays of the same length. matcher: says which tokens a constraint allows.
     """
 
     def __init__(
-        self, params: SamplingParams, prompt: Sequence[int], *, banned: Sequence[int] = (), min_tokens: int = 0
+        self,
+        params: SamplingParams,
+        prompt: Sequence[int],
+        *,
+        banned: Sequence[int] = (),
+        min_tokens: int = 0,
+        matcher: Matcher | None = None,
     ) -> None:
         self.params = params
+        self.matcher = matcher
         self.num_output = 0
         self.seen = TokenCounts(prompt if params.repetition_penalty != 1.0 else ())
         self.bias_ids = np.array(list(params.logit_bias), np.intp)
@@ -51,6 +59,11 @@ class SamplingState:
     def banned(self) -> NDArray[np.intp]:
         return self._banned if self.num_output < self._min_tokens else _NONE
 
+    @property
+    def ended(self) -> bool:
+        """Whether the constraint lets nothing follow."""
+        return self.matcher is not None and self.matcher.finished
+
     def uniform(self) -> float:
         """The random number in [0, 1) of the next output token."""
         while self.num_output >= len(self._uniforms):
@@ -60,5 +73,7 @@ class SamplingState:
     def observe(self, token: int) -> None:
         """Take note of a chosen token."""
         self.num_output += 1
+        if self.matcher is not None:
+            self.matcher.accept(token)
         if self.counts_tokens:
             self.seen.add(token)

@@ -35,6 +35,8 @@ class DraftSource(StrEnum):
     PREDICTION = "prediction"
     EARLIER_ANSWER = "earlier_answer"
     DRAFT_HEAD = "draft_head"
+    GRAMMAR = "grammar"
+    """What a constraint on the output forces."""
 
 
 class Lookup:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from headway.modes import ModeName
 from headway.scheduler.foreseen import Foreseen, expected
+from headway.scheduler.guided import Guide
 from headway.scheduler.lookup import DraftSource, Lookup
 
 LEARN = 0.1
@@ -26,7 +27,8 @@ class Request:
 
     Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock; aimed
     at, or promised if promises_ttft), key (whose request it is: those of different keys are served evenly),
-    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any).
+    tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any),
+    guide (the grammar that the output is held to; the request ends when nothing may follow).
     Set by the scheduler: everything else.
     """
 
@@ -42,6 +44,7 @@ class Request:
     lookup: Lookup = field(default_factory=Lookup)
     key: str = ""
     promises_ttft: bool = False
+    guide: Guide | None = None
 
     num_prompt: int = field(init=False)
     num_computed: int = 0
@@ -60,7 +63,8 @@ class Request:
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
     foreseen: Foreseen | None = None
     """What the engine's draft head has guessed, for the position that it did so."""
-    _uses_foreseen: bool = False
+    uses_foreseen: bool = False
+    """Whether `drafts` are the head's."""
     _looked_up: list[int] = field(default_factory=list)
     tokens_per_step: float = 1.0
     """Tokens that a step it rides in brings, of late."""
@@ -117,7 +121,7 @@ class Request:
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute. They
         are looked up, or the draft head's if these promise more."""
-        self._uses_foreseen = False
+        self.uses_foreseen = False
         if self.pending != 1 or self.first_token_at is None:
             self.lookup.enter(self.tokens, self.num_computed)
             self.drafts = self._looked_up = []
@@ -125,11 +129,14 @@ class Request:
         most = self.max_tokens - self.num_output - 1
         self.drafts = self._looked_up = self.lookup.propose(self.tokens, self.num_output, most)
         if self.foreseen is not None and self.foreseen.position == len(self.tokens):
-            ahead = self.foreseen.survivals[:most]
+            foreseen = self.foreseen.tokens[:most]
+            if self.guide is not None:
+                foreseen = foreseen[: self.guide.fitting(foreseen)]
+            ahead = self.foreseen.survivals[: len(foreseen)]
             known = [self.lookup.survival(k) for k in range(min(len(self.drafts), len(ahead)))]
-            self._uses_foreseen = expected(ahead) > expected(known)
-            if self._uses_foreseen:
-                self.drafts = self.foreseen.tokens[:most]
+            self.uses_foreseen = expected(ahead) > expected(known)
+            if self.uses_foreseen:
+                self.drafts = foreseen
 
     def knows_on(self) -> bool:
         """Whether drafts that can be looked up are so good that it isn't worth asking for others."""
@@ -139,13 +146,13 @@ class Request:
     def note_drafts(self, verified: int, right: int) -> None:
         """Count the drafts of a step."""
         if verified:
-            source = DraftSource.DRAFT_HEAD if self._uses_foreseen else self.lookup.source
+            source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
             self.drafted[source] += verified
             self.accepted[source] += right
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""
-        return self.foreseen.survivals[k] if self.foreseen is not None and self._uses_foreseen else self.lookup.survival(k)
+        return self.foreseen.survivals[k] if self.foreseen is not None and self.uses_foreseen else self.lookup.survival(k)
 
     def learn(self, received: Sequence[int]) -> None:
         """See which of the guesses came true, and how many tokens the step has brought."""

@@ -176,6 +176,8 @@ class Scheduler:
                 ended = self._why_ended(request, token)
                 if ended:
                     break
+        if taken == len(tokens) and request.guide is not None and request.guide.finished:
+            ended = "stop"
         # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
         num_right = taken - 1 if taken else 0
         request.num_computed += row.num_tokens - row.num_drafts + num_right

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil, inf, sqrt
 
+from headway.scheduler.compose import compose, reckoned, reserve_of, shortest_of
 from headway.scheduler.cost import CostModel, Observation
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.sizes import StepSizes
 from headway.simulate.request import SimulatedRequest
 from headway.simulate.stretch import Stretch, alike
 
@@ -104,7 +106,7 @@ class Leap(Stretch):
                 break
             if self._seen is not None:
                 self.scheduler.costs.observe(self._seen)
-            size = sizes.fit(rows)
+            size = self._sizes_for(running, context, end).fit(rows)
             changes = size != sizes.size
             sizes.take(rows, size)
             taken = self._machine.seconds(size, context, rows) + changes * self._machine.change
@@ -118,6 +120,23 @@ class Leap(Stretch):
             context += rows
         self._first = self._ends[0] if self._ends else now + self._even[0]
         self.end, self.steps, self.busy = end, len(self._ends) + self._even[2], end - now
+
+    def _sizes_for(self, running: Sequence[Request], context: int, now: float) -> StepSizes:
+        """As compose has it, the last size given up where somebody's next token would wait for it. Only called for steps that
+        don't keep their size anyway."""
+        scheduler, rows, steps = self.scheduler, len(running), len(self._ends)
+        if scheduler.composer is not compose or scheduler.sizes.size == scheduler.costs.grid.up(rows):
+            return scheduler.sizes
+        limits = scheduler.limits
+        budget = longest = limits.longest / running[0].pace
+        for r in running:
+            assert r.first_token_at is not None
+            due = r.first_token_at + (len(r.tokens) - r.num_prompt + steps) / r.pace
+            left = due - now - reserve_of(r, limits)
+            if left < longest:
+                budget = min(budget, max(shortest_of(r, limits), left))
+        spent = scheduler.costs.attended * rows * reckoned(context, rows)
+        return scheduler.sizes.within(budget - spent, rows)
 
     def _time_even(self, begin: float, limit: float, context: int, rows: int, most: int) -> float:
         """Steps that keep their size, each `growth` longer than the one before; returns their end."""

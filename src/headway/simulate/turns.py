@@ -59,6 +59,7 @@ class Turns(Stretch):
             r.last_token_at = row.last
             r.service = row.service
             self.scheduler.note_served(r, taken)
+            self.scheduler.seal(r)  # those who don't ride in the last step too: what they share can be had from now on
 
     def _step(self, now: float, limit: float, most: int) -> None:
         """So many steps at most, up to the one that a request ends in or that ends after `limit`."""

@@ -13,7 +13,7 @@ from headway.server.body import show
 from headway.server.modes import Speed
 from headway.server.openai.chunks import ChunkRenderer, Envelope
 from headway.server.openai.logprobs import chat_logprobs
-from headway.server.openai.params import check_min_tokens, check_stream_options, sampling_params, stop_strings
+from headway.server.openai.params import check_min_tokens, check_stream_options, constraint_of, sampling_params, stop_strings
 from headway.server.openai.schemas import ChatRequest
 from headway.server.output import CallBlock, Output
 from headway.server.prompt import check_room, encode, encode_start, template_of
@@ -26,9 +26,6 @@ def check(ask: ChatRequest) -> None:
     check_stream_options(ask)
     if ask.top_logprobs is not None and not ask.logprobs:
         raise RequestError(400, "'top_logprobs' is only allowed when 'logprobs' is true.", param="top_logprobs")
-    if ask.response_format is not None and ask.response_format.type != "text":
-        kind = show(ask.response_format.type)
-        raise RequestError(400, f"'response_format' {kind} is not supported yet, only text.", param="response_format")
     if ask.tool_choice not in (None, "none", "auto"):
         message = f"'tool_choice' {show(ask.tool_choice)} is not supported yet, only none and auto."
         raise RequestError(400, message, param="tool_choice")
@@ -46,6 +43,7 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
     max_tokens = room if wanted is None else min(wanted, room)
     check_min_tokens(ask, max_tokens)
     logprobs = (ask.top_logprobs or 0) if ask.logprobs else None
+    constraint = await constraint_of(ask, served.grammars)
     prediction = tuple(await encode_start(served, ask.prediction.text)) if ask.prediction is not None else ()
     return [
         GenerateRequest(
@@ -58,6 +56,7 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
             ignore_eos=bool(ask.ignore_eos),
             min_tokens=ask.min_tokens or 0,
             prediction=prediction,
+            constraint=constraint,
         )
         for choice in range(ask.n or 1)
     ]

@@ -18,6 +18,7 @@ from headway.server.openai.params import (
     check_min_tokens,
     check_stream_options,
     check_token_ids,
+    constraint_of,
     sampling_params,
     stop_strings,
 )
@@ -84,12 +85,13 @@ def _from_ids(served: ServedModel, ids: list[int], path: str) -> Prompt:
     return Prompt(ids, text)
 
 
-def requests(
+async def requests(
     served: ServedModel, ask: CompletionRequest, all_prompts: Sequence[Prompt], answer_id: str
 ) -> list[GenerateRequest]:
     """One per choice, prompt by prompt, at standard mode until the speed is known. Seeds count within a prompt, so that
     each prompt's output is what it would be alone."""
     n = ask.n or 1
+    constraint = await constraint_of(ask, served.grammars)
     return [
         GenerateRequest(
             id=f"{answer_id}-{nth * n + choice}",
@@ -100,6 +102,7 @@ def requests(
             stop=stop_strings(ask),
             ignore_eos=bool(ask.ignore_eos),
             min_tokens=ask.min_tokens or 0,
+            constraint=constraint,
         )
         for nth, prompt in enumerate(all_prompts)
         for choice in range(n)

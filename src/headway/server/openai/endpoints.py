@@ -48,7 +48,7 @@ class OpenAIEndpoints:
         self._desk.check_seats(speed, completions.num_prompts(ask) * (ask.n or 1))
         answer_id = f"cmpl-{uuid.uuid4().hex}"
         prompts = await completions.prompts(self._served, ask)
-        requests = completions.requests(self._served, ask, prompts, answer_id)
+        requests = await completions.requests(self._served, ask, prompts, answer_id)
         echoes = [prompt.text if ask.echo else "" for prompt in prompts for _ in range(ask.n or 1)]
         generation = self._desk.generation(request, speed, requests, downgrade=self._desk.downgrade)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.errors import RequestError
+from headway.grammar.compiler import Compiler, Grammar
 from headway.sampling.params import SamplingParams
 from headway.server.body import show
+from headway.server.constraint import grammar_of_format
 from headway.server.openai.schemas import MAX_SEED, GenerationBody
 
 
@@ -57,6 +59,16 @@ def check_min_tokens(ask: GenerationBody, max_tokens: int) -> None:
     if (ask.min_tokens or 0) > max_tokens:
         message = f"'min_tokens' is {show(ask.min_tokens)}, more than the {max_tokens} tokens that the output may have."
         raise RequestError(400, message, param="min_tokens")
+
+
+async def constraint_of(ask: GenerationBody, compiler: Compiler) -> Grammar | None:
+    """What `response_format` holds the output to. Raises RequestError 400."""
+    asked = ask.response_format
+    if asked is None:
+        return None
+    if asked.type == "json_schema" and asked.json_schema is None:
+        raise RequestError(400, "'response_format.json_schema' is missing.", param="response_format.json_schema")
+    return await grammar_of_format(compiler, asked.type, asked.schema_asked, "response_format")
 
 
 def check_token_ids(ids: Sequence[int], vocab_size: int, path: str) -> None:

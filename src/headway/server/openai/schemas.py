@@ -59,8 +59,22 @@ class Message(Body):
     tool_call_id: str | None = Field(None, description="a string")
 
 
+class JsonSchema(Body):
+    """strict: true and false are the same here, the output always fits the schema."""
+
+    name: str | None = Field(None, description="a string; ignored")
+    description: str | None = Field(None, description="a string; ignored")
+    schema_: dict[str, Any] | bool = Field(alias="schema", description="a JSON schema")
+    strict: bool | None = Field(None, description="true or false; the output fits the schema either way")
+
+
 class ResponseFormat(Body):
-    type: str = Field(description='"text"; constrained output is not supported yet')
+    type: Literal["text", "json_object", "json_schema"] = Field(description='one of "text", "json_object", "json_schema"')
+    json_schema: JsonSchema | None = Field(None, description='an object such as {"name": "...", "schema": {...}}')
+
+    @property
+    def schema_asked(self) -> dict[str, Any] | bool | None:
+        return None if self.json_schema is None else self.json_schema.schema_
 
 
 class GenerationBody(Body):
@@ -100,6 +114,7 @@ class GenerationBody(Body):
     logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] | None = Field(
         None, description="an object of token ids and numbers from -100 to 100"
     )
+    response_format: ResponseFormat | None = Field(None, description='an object such as {"type": "json_object"}')
     stream: bool | None = Field(None, description="true or false")
     stream_options: StreamOptions | None = Field(None, description="an object; only together with stream")
     service_tier: str | None = Field(
@@ -142,7 +157,6 @@ class ChatRequest(GenerationBody):
     tools: list[Tool] | None = Field(None, description="a list of tools")
     tool_choice: str | dict[str, Any] | None = Field(None, description='"none" or "auto"; forced calls are not supported yet')
     parallel_tool_calls: bool | None = Field(None, description="true or false; ignored")
-    response_format: ResponseFormat | None = Field(None, description='an object such as {"type": "text"}')
     prediction: Prediction | None = Field(
         None,
         description='an object such as {"type": "content", "content": "..."}; its content a string or a list of text parts',

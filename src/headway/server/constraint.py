@@ -1,0 +1,29 @@
+"""Constraints that a request asks for, compiled beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from headway.errors import RequestError
+from headway.grammar.compiler import Compiler, Grammar
+from headway.grammar.constraint import Constraint, json_object, json_schema
+from headway.grammar.errors import ConstraintError
+
+
+async def grammar_of(compiler: Compiler, make: Callable[[], Constraint], param: str) -> Grammar:
+    """make: builds the constraint, which may take milliseconds too. Raises RequestError 400 about the field `param`."""
+    try:
+        return await asyncio.get_running_loop().run_in_executor(compiler.worker, lambda: compiler.compile(make()))
+    except ConstraintError as error:
+        raise RequestError(400, f"'{param}' can't be used: {error}.", param=param) from None
+
+
+async def grammar_of_format(compiler: Compiler, kind: str, schema: Any, param: str) -> Grammar | None:
+    """For a response format: text, json_object or json_schema."""
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return await grammar_of(compiler, json_object, param)
+    return await grammar_of(compiler, lambda: json_schema(schema), param)
