@@ -38,9 +38,10 @@ class Live:
         return text, len(tokens)
 
     def usage(self) -> Usage:
+        """A prompt of which nothing has been computed doesn't count."""
         request = self.request
         return Usage(
-            prompt_tokens=request.num_prompt,
+            prompt_tokens=request.num_prompt if request.started_at is not None else 0,
             completion_tokens=self.num_delivered,
             cached_tokens=request.num_cached,
             engine_seconds=request.engine_seconds,

@@ -55,7 +55,7 @@ class EngineLoop:
         self._modes = modes
         self._tokenizer = tokenizer
         self._observer: Observer | None = None
-        self._request_log: RequestLog | None = None
+        self._request_logs: Sequence[RequestLog] = ()
         self._clock = clock
         # Held for planning and completing (well under a millisecond), never while the device works.
         self._lock = threading.Lock()
@@ -68,10 +68,10 @@ class EngineLoop:
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="headway-engine", daemon=True)
 
-    def start(self, observer: Observer | None = None, request_log: RequestLog | None = None) -> None:
-        """Begin to serve; `observer` is told of every step and end, `request_log` of every end with the request itself."""
+    def start(self, observer: Observer | None = None, request_logs: Sequence[RequestLog] = ()) -> None:
+        """Begin to serve; `observer` is told of every step and end, `request_logs` of every end with the request itself."""
         self._observer = observer
-        self._request_log = request_log
+        self._request_logs = request_logs
         self._thread.start()
 
     @property
@@ -319,8 +319,8 @@ class EngineLoop:
         usage, timing = live.usage(), live.timing(self._clock())
         if self._observer:
             self._observer.on_finish(live.request.mode, why, usage, timing, live.ttft)
-        if self._request_log:
-            self._request_log.ended(live.request, why, usage, timing)
+        for request_log in self._request_logs:
+            request_log.ended(live.request, why, usage, timing)
         stop_string = live.text.stopped if why == "stop" else None
         return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing, usage.cached_tokens)
 
