@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import logging
+import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from starlette.testclient import TestClient
 
 from headway.access.keys import hash_of, new_key
 from headway.config import Settings
+from headway.errors import RequestError
 from headway.server.anthropic.shapes import MessageError
 from headway.server.openai.shapes import ErrorBody
 
@@ -99,7 +102,7 @@ def test_a_key_for_some_modes_is_told_in_each_dialect_s_way() -> None:
 
 
 def test_fast_over_its_limit_is_served_at_default_and_says_so() -> None:
-    made, client = world({"limits": {"fast": {"requests": 1}}})
+    _, client = world({"limits": {"fast": {"requests": 1}}})
     answers = [client.post(CHAT, json=chat(service_tier="fast")).json() for _ in range(3)]
     assert [answer["service_tier"] for answer in answers] == ["fast", "default", "default"]
     for answer in answers[1:]:
@@ -131,7 +134,7 @@ def test_fast_over_its_limit_is_refused_in_messages_with_headers_of_its_own() ->
     left = {name: value for name, value in refused.headers.items() if name.endswith("-remaining")}
     prompt = len("<user>hi")
     assert left == {
-        "anthropic-fast-requests-remaining": "4",
+        "anthropic-fast-requests-remaining": "1",  # the machine has fewer places than the key has requests
         "anthropic-fast-input-tokens-remaining": str(100 - prompt),
         "anthropic-fast-output-tokens-remaining": "6",
         "anthropic-fast-tokens-remaining": "6",
@@ -169,16 +172,12 @@ def test_the_headers_have_the_numbers_of_the_limit_that_binds() -> None:
 
 def test_what_an_answer_didn_t_use_comes_back() -> None:
     _, client = world({"limits": {"standard": {"output_tokens": 100}}})
-    for _ in range(10):  # of 64 tokens that it may have, the answer takes 8
-        assert client.post(CHAT, json=chat(max_tokens=50, stop="d")).status_code == 200
-    left = client.post(CHAT, json=chat(max_tokens=20)).headers["x-ratelimit-remaining-tokens"]
-    assert int(left) == 0 or client.post(CHAT, json=chat(max_tokens=50)).status_code == 429
+    asks = [client.post(CHAT, json=chat(max_tokens=50, stop="d")).status_code for _ in range(8)]
+    assert asks == [200] * 7 + [429], "of 50 tokens that it may have, an answer takes 8"
 
 
 def test_a_request_without_a_place_takes_nothing() -> None:
     made, client = world({"limits": {"standard": {"requests": 2, "output_tokens": 8}}})
-    from headway.errors import RequestError
-
     made.generator.refuse = lambda request: RequestError(429, "full", retry_after=0.1)
     for _ in range(5):
         assert client.post(CHAT, json=chat()).json()["error"]["message"] == "full"
@@ -194,8 +193,6 @@ def test_choices_of_one_prompt_take_its_input_once() -> None:
 
 def test_exactly_so_many_pass_and_the_wait_is_true() -> None:
     """J1, over sockets: 20 at once against a limit of 3."""
-    from concurrent.futures import ThreadPoolExecutor
-
     with live({"tokens": [120], "pause": 0.05}, config={"limits": {"standard": {"requests": 3}}}) as (_, client):
         for path, body in ((CHAT, client.chat(max_tokens=1)), (MESSAGES, chat())):
             with ThreadPoolExecutor(20) as pool:
@@ -283,8 +280,6 @@ def test_a_killed_server_s_books_are_sound_and_lack_a_second_at_the_most(tmp_pat
     assert written == [name for name, _ in ended][: len(written)], "no row is missing between others, none is there twice"
     slack = 1.0  # for a machine that is busy
     assert {name for name, at in ended if at < killed - 1.0 - slack} <= set(written)
-    import sqlite3
-
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
@@ -318,8 +313,6 @@ def test_a_disk_that_can_t_be_written_serves_on(tmp_path: Path) -> None:
 
 
 def test_the_access_log_says_key_and_modes(caplog: pytest.LogCaptureFixture) -> None:
-    import logging
-
     _, client = world({"limits": {"fast": {"requests": 0}}, **ALICE_ALONE})
     with caplog.at_level(logging.INFO, "headway.access_log"):
         client.post(CHAT, json=chat(service_tier="priority"), headers={"x-api-key": ALICE})
@@ -330,4 +323,3 @@ def test_the_access_log_says_key_and_modes(caplog: pytest.LogCaptureFixture) -> 
     assert "requested=fast served=standard billed=standard req_" in served
     assert ' - "POST /v1/chat/completions" 401 ' in unknown and "requested" not in unknown
     assert "\n" not in forged and ALICE not in caplog.text
-    assert json.dumps(served)
