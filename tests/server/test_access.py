@@ -91,7 +91,7 @@ def test_a_key_for_some_modes_is_told_in_each_dialect_s_way() -> None:
     assert client.post(CHAT, json=chat(service_tier="fast"), headers=alice).json()["service_tier"] == "default"
     refused = client.post(MESSAGES, json=chat(speed="fast"), headers=alice)
     assert (refused.status_code, refused.json()["error"]["type"]) == (429, "rate_limit_error")
-    assert refused.headers["x-should-retry"] == "false" and "may not have fast" in refused.json()["error"]["message"]
+    assert refused.headers["x-should-retry"] == "false" and "may not ask for fast" in refused.json()["error"]["message"]
     for path, kind in ((CHAT, "permission_error"), (MESSAGES, "permission_error")):
         refused = client.post(path, json=chat(), headers=bob)
         assert (refused.status_code, refused.json()["error"]["type"]) == (403, kind)

@@ -51,7 +51,7 @@ class Quota:
         who = f"The key {caller.name}" if caller.name else "A caller without a key"
         for kind, limit in account.limits.items():
             if limit == 0 or (kind is Kind.INPUT and needs[kind] > limit):
-                raise await self._hopeless(who, account, kind, needs[kind])
+                raise await self._hopeless(who, caller, account, kind, needs[kind])
         # A cap above the limit takes the whole minute: it says what the answer may have, not what it needs.
         amounts = {kind: min(needs[kind], limit) for kind, limit in account.limits.items()}
         counter, taking = await self._ask(account, amounts)
@@ -84,9 +84,11 @@ class Quota:
             self._failing = True
             log.warning("limits are counted in this process alone for now; their store fails: %s", error.storage_error)
 
-    async def _hopeless(self, who: str, account: Account, kind: Kind, needed: int) -> OverLimit:
+    async def _hopeless(self, who: str, caller: Caller, account: Account, kind: Kind, needed: int) -> OverLimit:
         limit, windows = account.limits[kind], await self._local.look(account)
-        if limit == 0:
+        if account.mode not in caller.modes:
+            message = f"{who} may not ask for {account.mode}, only for {', '.join(caller.modes)}."
+        elif limit == 0:
             message = f"{who} may not have {account.mode}: its limit of {kind.words} is 0."
         else:
             message = f"{who} may have {limit} {kind.words} a minute at {account.mode}; this request alone has {needed}."
