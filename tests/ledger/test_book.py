@@ -184,6 +184,8 @@ def test_a_row_that_no_database_takes_doesn_t_hold_up_the_others(tmp_path: Path)
     book = book_at(url)
     write(book, facts={"key": "\ud800"})
     wait_for(lambda: book.lost == 1)
+    write(book, outcome="no such outcome")
+    wait_for(lambda: book.lost == 2)
     write(book, "b")
     book.close()
     assert [row["id"] for row in rows(url)] == ["b"]

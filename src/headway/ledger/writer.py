@@ -67,7 +67,7 @@ class Writer:
                 continue
             if make is None:
                 break
-            if (row := make()) is not None:
+            if (row := self._made(make)) is not None:
                 if not self._rows:
                     write_at = time.monotonic() + FLUSH_SECONDS
                 self._rows.append(row)
@@ -76,6 +76,14 @@ class Writer:
         self._drop_above(0)
         if self._engine is not None:
             self._engine.dispose()
+
+    def _made(self, make: Callable[[], Row | None]) -> Row | None:
+        try:
+            return make()
+        except Exception:  # nothing may end this thread
+            log.exception("a row of the ledger is lost")
+            self.lost += 1
+            return None
 
     def _flush(self) -> None:
         from sqlalchemy.exc import SQLAlchemyError

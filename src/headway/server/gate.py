@@ -17,6 +17,7 @@ from headway.server.visit import VISIT, Visit
 
 log = logging.getLogger("headway.server")
 access_log = logging.getLogger("headway.access_log")
+access_log.setLevel(logging.WARNING)  # until run_server is told to log requests
 ALWAYS_OPEN = frozenset({"/health", "/metrics"})
 """While the server drains."""
 WITHOUT_KEY = frozenset({"/health"})

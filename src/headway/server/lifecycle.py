@@ -39,7 +39,8 @@ def run_server(
     runs ends with an error event.
     """
     settings: ServerSettings = app.state.settings
-    logging.getLogger("headway.access_log").setLevel(logging.INFO if access_log else logging.WARNING)
+    if access_log:
+        _log_access()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # malformed requests are answered, not reported
     config = uvicorn.Config(
         app,
@@ -57,6 +58,16 @@ def run_server(
     server = _Server(config, app.state.drain, settings.grace_s, lambda: on_started(base_url(settings.host, port)))
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(server.serve(sockets=sockets))
+
+
+def _log_access() -> None:
+    """One line of plain text for each request, however wide the terminal is."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("headway.access_log")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    logger.propagate = False
 
 
 class _Server(uvicorn.Server):

@@ -38,7 +38,7 @@ class AnthropicCulture:
 
 
 def _window(prefix: str, window: Window) -> dict[str, str]:
-    reset = datetime.now(UTC) + timedelta(seconds=window.reset)
+    reset = datetime.now(UTC) + timedelta(seconds=window.reset, microseconds=999_999)  # in whole seconds, and never too early
     return {
         f"{prefix}-limit": str(window.limit),
         f"{prefix}-remaining": str(window.remaining),
