@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from headway.config import Settings, load, parse_bytes
 from headway.errors import UsageError
 
+HASH = "sha256:" + "0" * 64
 EXAMPLE = Path(__file__).parent.parent / "headway.example.toml"
 
 
@@ -36,7 +37,9 @@ def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
     names: set[str] = set()
     for name, field in model.model_fields.items():
         kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
+        if get_origin(kind) is dict:  # the example has one of them, with a name
+            names |= fields_of(get_args(kind)[1], f"{prefix}{name}.alice.")
+        elif isinstance(kind, type) and issubclass(kind, BaseModel):
             names |= fields_of(kind, f"{prefix}{name}.")
         else:
             names.add(prefix + name)
@@ -59,7 +62,7 @@ def test_the_example_file_loads_as_the_defaults() -> None:
 
 
 def test_the_example_file_documents_every_key_and_no_other(tmp_path: Path) -> None:
-    text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"^# (\w+ = |\[)", r"\1", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert set(flat(tomllib.loads(text))) == fields_of(Settings)
     shown = flat(load(written(tmp_path, text)).model_dump())
     defaults = flat(Settings().model_dump())
@@ -95,6 +98,17 @@ def test_every_key_of_the_example_has_words_before_it() -> None:
         ("[modes.fast]\nspeedup = 0.5\n", ["modes.fast.speedup", "0.5"]),
         ("[scheduler]\nmax_rows = 0\n", ["scheduler.max_rows", "0"]),
         ('[model]\nid = "смол"\n', ["model.id", "смол"]),
+        ('[keys."a b"]\nhash = ""\n', ["keys.a b", "letter"]),
+        ("[keys.alice]\n", ["keys.alice.hash", "missing"]),
+        ('[keys.alice]\nhash = "hw-x"\n', ["keys.alice.hash", "'hw-x'", "headway key new"]),
+        (f'[keys.alice]\nhash = "{HASH}"\nmodes = ["quick"]\n', ["keys.alice.modes.0", "'quick'", "'standard' or 'fast'"]),
+        (f'[keys.alice]\nhash = "{HASH}"\nmode = []\n', ["keys.alice.mode;", "keys.alice.modes"]),
+        (f'[keys.alice]\nhash = "{HASH}"\n[keys.alice.fast]\nrequest = 1\n', ["keys.alice.fast.requests"]),
+        ("keys = 3\n", ["keys", "section"]),
+        ("[limits.fast]\nrequests = -1\n", ["limits.fast.requests", "-1"]),
+        ('[limits]\nstorage = "disk"\n', ["limits.storage", "'disk'", "redis://"]),
+        ('[ledger]\nurl = "mysql://x"\n', ["ledger.url", "postgresql://"]),
+        ("[prices]\ninput = -0.1\n", ["prices.input", "-0.1"]),
         ("[server]\nport = \n", ["line 2"]),
         ("[server]\nport = 1\nport = 2\n", ["line 3"]),
     ],

@@ -20,6 +20,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+key_app = typer.Typer(help="API keys.", no_args_is_help=True)
+app.add_typer(key_app, name="key")
+
+Config = Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures as JSON; - is stdout.")]
 
 
@@ -56,7 +60,7 @@ def serve(
     model: Annotated[str | None, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path.")] = None,
     port: Annotated[int | None, typer.Option(help="0 picks a free one.  \\[default: 8000]", show_default=False)] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  \\[default: 127.0.0.1]", show_default=False)] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    config: Config = None,
     model_id: Annotated[str | None, typer.Option("--id", help="The model's name in the API.", show_default=False)] = None,
     chat_template: Annotated[
         Path | None, typer.Option(help="A Jinja file instead of the model's own.", show_default=False)
@@ -78,6 +82,8 @@ def serve(
         str | None,
         typer.Option(help='"exact" or "throughput": quicker steps, coarser rounding.  \\[default: exact]', show_default=False),
     ] = None,
+    allow_without_key: Annotated[bool, typer.Option("--allow-without-key", help="Serve whoever comes, key or not.")] = False,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Write no ledger.")] = False,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     record: Annotated[
         Path | None,
@@ -100,6 +106,8 @@ def serve(
             "scheduler.max_fast_rows": max_fast_rows,
             "engine.kv_memory": kv_memory,
             "engine.profile": profile,
+            "server.allow_without_key": allow_without_key or None,
+            "ledger.enabled": False if no_ledger else None,
         }
     )
     serve_command(settings, access_log=access_log, record=record)
@@ -127,7 +135,7 @@ def calibrate(
         str | None,
         typer.Argument(help="As for serve.  \\[default: headway.toml's, else smollm2 if it is here]", show_default=False),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    config: Config = None,
     json_path: Json = None,
 ) -> None:
     """Measure what this machine can do, and how near a model's steps come to it."""
@@ -173,7 +181,7 @@ def simulate(
     ] = None,
     downgrade: Annotated[bool, typer.Option(help="Fast requests without a seat are served at standard.")] = True,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
-    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    config: Config = None,
     json_path: Json = None,
 ) -> None:
     """Run traffic through the scheduler on a virtual clock, and print what each mode would get."""
@@ -240,3 +248,35 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
     from headway.catalog.commands import models_command
 
     models_command(as_json)
+
+
+@app.command()
+def usage(
+    by: Annotated[str, typer.Option(help="Any of mode, key, day, dialect, joined by commas.")] = "mode",
+    since: Annotated[
+        str | None, typer.Option(help="2026-11-30, 2026-11-30T12:00 (UTC), or 7d for seven days ago.", show_default=False)
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="As --since; a day counts to its end.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    config: Config = None,
+) -> None:
+    """Sum up the ledger: requests, tokens, speed, engine time and price."""
+    from headway.config import load
+    from headway.ledger.commands import usage_command
+
+    usage_command(load(config), by, since, until, as_json=as_json)
+
+
+@key_app.command("new")
+def new_key(
+    name: Annotated[str | None, typer.Option(help="Whose it is.  \\[default: made up]", show_default=False)] = None,
+    modes: Annotated[
+        str | None, typer.Option(help="What it may ask for, joined by a comma.  \\[default: all]", show_default=False)
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Add it to the settings instead of printing what to add.")] = False,
+    config: Config = None,
+) -> None:
+    """Make an API key. It is printed once; the settings hold its hash."""
+    from headway.access.commands import new_key_command
+
+    new_key_command(name, modes, config, write=write)

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -32,8 +32,29 @@ def parse_bytes(text: object) -> int:
     return int(float(match[1]) * _UNITS[match[2] or ""])
 
 
+def _matching(pattern: str, what: str) -> BeforeValidator:
+    """Text that matches as a whole; `what` completes the sentence "it should be ..."."""
+
+    def check(text: object) -> object:
+        if not isinstance(text, str) or re.fullmatch(pattern, text) is None:
+            raise ValueError(f"expected {what}")
+        return text
+
+    return BeforeValidator(check)
+
+
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+KeyName = Annotated[
+    str, _matching(r"[A-Za-z][\w.@-]{0,63}", "a letter followed by up to 63 letters, digits, or characters of _ . @ -")
+]
+KeyHash = Annotated[str, _matching(r"sha256:[0-9a-f]{64}", '"sha256:" and 64 digits, as `headway key new` prints it')]
+LimitStorage = Annotated[
+    str, _matching(r"memory|(redis|rediss|valkey|valkeys)://.+", '"memory" or a URL such as "redis://host:6379/0"')
+]
+DatabaseUrl = Annotated[
+    str, _matching(r"(sqlite|postgresql(\+\w+)?)://.+", '"sqlite:///FILE" or "postgresql://USER:PASSWORD@HOST/NAME"')
+]
 
 
 class _Section(BaseModel):
@@ -41,7 +62,8 @@ class _Section(BaseModel):
 
 
 class ServerSettings(_Section):
-    """keep_alive_s: seconds that an idle connection stays open. grace_s: seconds that running requests get at shutdown."""
+    """keep_alive_s: seconds that an idle connection stays open. grace_s: seconds that running requests get at shutdown.
+    allow_without_key: serve whoever comes, even if there are keys, and even on an address that other machines reach."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
@@ -49,6 +71,7 @@ class ServerSettings(_Section):
     keep_alive_s: float = Field(default=75, ge=0)
     cors_origins: tuple[str, ...] = Field(default=(), strict=False)
     grace_s: float = Field(default=30, ge=0)
+    allow_without_key: bool = False
 
 
 class ModelSettings(_Section):
@@ -114,6 +137,56 @@ class ModesSettings(_Section):
     fast: FastSettings = FastSettings()
 
 
+class LimitSettings(_Section):
+    """What one key may have of one mode in a minute; None = no limit of its own, 0 = nothing. input_tokens: of prompts.
+    output_tokens: each request takes its max_tokens at its start and gives back at its end what it didn't use."""
+
+    requests: int | None = Field(default=None, ge=0)
+    input_tokens: int | None = Field(default=None, ge=0)
+    output_tokens: int | None = Field(default=None, ge=0)
+
+
+class LimitsSettings(_Section):
+    """What every key may have that has no limits of its own. storage: "memory", or the URL of a Redis that several servers
+    count in."""
+
+    storage: LimitStorage = "memory"
+    standard: LimitSettings = LimitSettings()
+    fast: LimitSettings = LimitSettings()
+
+
+class KeySettings(_Section):
+    """One API key, by its name. hash: of the key, as `headway key new` prints it. modes: those that it may ask for.
+    standard, fast: its limits; what isn't given is as in LimitsSettings."""
+
+    hash: KeyHash
+    modes: tuple[Literal["standard", "fast"], ...] = Field(default=("standard", "fast"), strict=False)
+    standard: LimitSettings = LimitSettings()
+    fast: LimitSettings = LimitSettings()
+
+
+class LedgerSettings(_Section):
+    """url: of a database, such as "postgresql://user@host/name"; None = an SQLite file in headway's data folder."""
+
+    enabled: bool = True
+    url: DatabaseUrl | None = None
+
+
+class MultiplierSettings(_Section):
+    standard: float = Field(default=1, ge=0)
+    fast: float = Field(default=6, ge=0)
+
+
+class PricesSettings(_Section):
+    """Of a million tokens at standard; a mode's multiplier applies to all three. cached_input: None = as input."""
+
+    currency: str = Field(default="USD", min_length=1)
+    input: float = Field(default=0, ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    output: float = Field(default=0, ge=0)
+    multiplier: MultiplierSettings = MultiplierSettings()
+
+
 class Settings(_Section):
     """All settings. Made by load(); the command line's flags go on top with with_overrides()."""
 
@@ -122,6 +195,10 @@ class Settings(_Section):
     engine: EngineSettings = EngineSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     modes: ModesSettings = ModesSettings()
+    limits: LimitsSettings = LimitsSettings()
+    keys: dict[KeyName, KeySettings] = {}
+    ledger: LedgerSettings = LedgerSettings()
+    prices: PricesSettings = PricesSettings()
 
     def with_overrides(self, overrides: Mapping[str, Any], source: str = "the command line") -> Settings:
         """New settings with these values by dotted key (`{"server.port": 9000}`); None means not given, and is skipped.
@@ -170,15 +247,17 @@ def _validate(tree: dict[str, Any], source: str) -> Settings:
 
 
 def _explain(error: ErrorDetails, source: str) -> str:
-    place = [str(part) for part in error["loc"]]
+    place = [str(part) for part in error["loc"] if part != "[key]"]
     key = ".".join(place)
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(place[-1], _keys(place[:-1]), n=1, cutoff=0.5)
         hint = f"did you mean {'.'.join([*place[:-1], near[0]])}?" if near else f"known here: {', '.join(_keys(place[:-1]))}"
         return f"{source}: unknown key {key}; {hint}"
-    if error["type"] == "model_type":
+    if error["type"] in ("model_type", "dict_type"):
         return f"{source}: {key} has to be a section, [{key}]"
     reason = error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if error["type"] == "missing":
+        return f"{source}: {key} is missing"
     if error["type"] == "value_error" and isinstance(error["input"], dict):
         return f"{source}: [{key}]: {reason}"
     value = "nothing" if error["input"] is None else repr(error["input"])
@@ -186,11 +265,10 @@ def _explain(error: ErrorDetails, source: str) -> str:
 
 
 def _keys(sections: list[str]) -> list[str]:
-    section: type[BaseModel] = Settings
+    """What may stand in a section; below a mapping any name leads to the same."""
+    section: Any = Settings
     for name in sections:
-        inner = section.model_fields[name].annotation
-        assert isinstance(inner, type) and issubclass(inner, BaseModel)
-        section = inner
+        section = get_args(section)[1] if get_origin(section) is dict else section.model_fields[name].annotation
     return list(section.model_fields)
 
 

@@ -93,10 +93,10 @@ class Client:
     def completion(self, prompt: Any = "Count: one, two, three,", **fields: Any) -> Json:
         return {"model": self.model, "prompt": prompt, "temperature": 0, "max_tokens": 24, **fields}
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, headers: dict[str, str] | None = None, /, **labels: str) -> float:
         """The value of one sample of /metrics; absent ones are 0."""
         wanted = {f'{key}="{value}"' for key, value in labels.items()}
-        for line in self.get("/metrics").body.decode().splitlines():
+        for line in self.get("/metrics", headers).body.decode().splitlines():
             found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
             if found and found[1] == name and wanted <= set((found[2] or "").split(",")):
                 return float(found[3])

@@ -69,4 +69,4 @@ class ServerProcess:
 
 
 def serve(model: Path | str, *args: str) -> ServerProcess:
-    return ServerProcess(str(model), "--port", "0", *args)
+    return ServerProcess(str(model), "--port", "0", "--no-ledger", *args)

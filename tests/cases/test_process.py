@@ -132,7 +132,7 @@ def test_other_hosts_are_served_and_their_url_works(smollm2: Path, host: str) ->
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("needs IPv6")
-    process = serve(smollm2, "--host", host)
+    process = serve(smollm2, "--host", host, "--allow-without-key")
     try:
         client = process.client()
         assert client.get("/health").status == 200

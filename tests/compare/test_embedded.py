@@ -100,4 +100,4 @@ def test_a_signal_to_the_measuring_process_takes_the_server_along(number: int) -
 
 
 def test_the_server_gets_a_seat_for_every_stream() -> None:
-    assert serve_command("smollm2", 32)[-6:] == ["serve", "smollm2", "--port", "0", "--max-rows", "32"]
+    assert serve_command("smollm2", 32)[-7:] == ["serve", "smollm2", "--port", "0", "--max-rows", "32", "--no-ledger"]

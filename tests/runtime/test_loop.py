@@ -62,7 +62,7 @@ class Rig:
         scheduler = Scheduler(MODES, self.pool, CostModel([(1, 0.001), (64, 0.002)], 0.0, 0.0), Limits())
         self.loop = EngineLoop(engine, scheduler, MODES, TOKENIZER)
         self.seen = Seen()
-        self.loop.start(self.seen, self.seen)
+        self.loop.start(self.seen, [self.seen], self.seen)
         self._made = 0
 
     def submit(self, prompt: list[int], *, mode: ModeName = ModeName.STANDARD, max_tokens: int = 8, **more: Any) -> Stream:

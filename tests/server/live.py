@@ -1,5 +1,5 @@
-"""The scripted server as a process of its own, for what needs sockets and signals. Its arguments are a Script and
-ServerSettings as JSON, and the numbers of seats: of all, and of fast ones."""
+"""The scripted server as a process of its own, for what needs sockets and signals. Its arguments are a Script and Settings as
+JSON, and the numbers of seats: of all, and of fast ones."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ TESTS = Path(__file__).parents[1]
 
 @contextmanager
 def live(
-    script: Mapping[str, Any], seats: int = 1000, fast_seats: int = 1000, **settings: Any
+    script: Mapping[str, Any],
+    seats: int = 1000,
+    fast_seats: int = 1000,
+    config: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> Iterator[tuple[subprocess.Popen[str], Client]]:
-    """A running scripted server, which refuses with a 429 what finds no seat, and its client."""
-    command = [sys.executable, "-m", "server.live", json.dumps(script), json.dumps(settings), str(seats), str(fast_seats)]
+    """A running scripted server, which refuses with a 429 what finds no seat, and its client. settings: of [server]; config:
+    of the other sections, by default without a ledger."""
+    config = {"server": {"port": 0, **settings}, "ledger": {"enabled": False}, **(config or {})}
+    command = [sys.executable, "-m", "server.live", json.dumps(script), json.dumps(config), str(seats), str(fast_seats)]
     process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -32,15 +38,15 @@ def live(
 
 
 def main() -> None:
-    from headway.config import ServerSettings
+    from headway.config import Settings
     from headway.errors import RequestError
     from headway.modes import ModeName
     from headway.runtime.api import GenerateRequest
     from headway.server.lifecycle import bind, run_server
     from server.scripted import Script, World
 
-    settings = ServerSettings(**{"port": 0, **json.loads(sys.argv[2])})
-    world = World(Script(**json.loads(sys.argv[1])), settings=settings, context=100_000)
+    config = Settings.model_validate_json(sys.argv[2])
+    world = World(Script(**json.loads(sys.argv[1])), config=config, context=100_000)
     generator, seats, fast_seats = world.generator, int(sys.argv[3]), int(sys.argv[4])
     full = RequestError(429, "all seats are taken", retry_after=0.2)
 
@@ -49,7 +55,9 @@ def main() -> None:
         return full if len(generator.running) >= most else None
 
     generator.refuse = refuse
-    run_server(world.app, bind(settings.host, 0), lambda url: print(url, flush=True))
+    run_server(world.app, bind(config.server.host, 0), lambda url: print(url, flush=True))
+    if world.book is not None:
+        world.book.close()
     print("ended", flush=True)
 
 

@@ -7,14 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.config import ServerSettings
+from headway.access.allowance import Allowance
+from headway.access.keys import keyring
+from headway.access.quota import Quota
+from headway.config import ServerSettings, Settings
 from headway.engines.base import EngineInfo
 from headway.errors import RequestError
 from headway.grammar.compiler import Compiler
+from headway.ledger.book import open_book
 from headway.modes import Mode, ModeName, Modes
 from headway.runtime.api import Delta, GenerateRequest, Timing, TokenLogprob, Usage
+from headway.runtime.observer import RequestLog
 from headway.runtime.served import ServedModel
 from headway.runtime.stream import Stream
+from headway.scheduler.request import Request
 from headway.server.app import create_app
 from headway.server.metrics import Metrics
 from headway.text.parts import PlainReader, Reader
@@ -78,6 +84,8 @@ class ScriptedGenerator:
     requests: list[GenerateRequest] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    request_logs: list[RequestLog] = field(default_factory=list)
+    delivered: dict[str, int] = field(default_factory=dict)
 
     def submit(self, request: GenerateRequest) -> Stream:
         if error := self.refuse(request):
@@ -93,15 +101,25 @@ class ScriptedGenerator:
         if task is not None:
             self.cancelled.append(request_id)
             task.cancel()
+            request = next(each for each in self.requests if each.id == request_id)
+            self._log(request, "cancelled", self.delivered.get(request_id, 0))
 
     def load(self) -> dict[str, float]:
         return {"running_standard": len(self.running), "waiting_fast": 3, "blocks_free": 7, "blocks_used": 1}
+
+    def _log(self, request: GenerateRequest, outcome: str, num_output: int) -> None:
+        """As the engine loop would: TIMING, at 1 s for the first token."""
+        ended = Request(request.id, request.mode, 1.0, 0.0, 0.0, list(request.prompt), request.max_tokens)
+        ended.first_token_at = 1.0 if num_output else None
+        for log in self.request_logs:
+            log.ended(ended, outcome, usage(request, num_output), TIMING)
 
     async def _play(self, request: GenerateRequest, stream: Stream, script: Script) -> None:
         text = TextStream(ByteTokenizer.token_bytes, request.stop)
         tokens = (list(script.tokens) * script.times)[: request.max_tokens]
         for number, token in enumerate(tokens, 1):
             await asyncio.sleep(script.pause)
+            self.delivered[request.id] = number
             shown = text.push(token)
             logprobs = () if request.sampling.logprobs is None else (_logprob(token, request.sampling.logprobs),)
             last = number == len(tokens) and not script.hang
@@ -113,6 +131,7 @@ class ScriptedGenerator:
             )
             shown += text.flush()
             self.running.pop(request.id, None)
+            self._log(request, reason, number)
             stream.push(
                 Delta(
                     shown,
@@ -143,8 +162,14 @@ class World:
     """An application over a scripted generator."""
 
     def __init__(
-        self, *scripts: Script, settings: ServerSettings | None = None, context: int = 64, downgrade: bool = True
+        self,
+        *scripts: Script,
+        settings: ServerSettings | None = None,
+        context: int = 64,
+        downgrade: bool = True,
+        config: Settings | None = None,
     ) -> None:
+        """config: of keys, limits, ledger and prices; None has none of them."""
         self.generator = ScriptedGenerator(list(scripts) or [Script()])
         info = EngineInfo(ByteTokenizer.vocab_size, context, 32, 8, 1, 1, exact=True, description="scripted")
         grammars = Compiler(ByteTokenizer.token_bytes, ByteTokenizer.eos_ids, ByteTokenizer().encode)
@@ -161,4 +186,16 @@ class World:
             grammars,  # type: ignore[arg-type]
         )
         self.metrics = Metrics(MODES)
-        self.app = create_app(self.served, settings or ServerSettings(), self.metrics, downgrade=downgrade)
+        config = config or Settings().with_overrides({"ledger.enabled": False})
+        self.book = open_book(config.ledger, config.prices)
+        if self.book is not None:
+            self.generator.request_logs.append(self.book)
+        self.app = create_app(
+            self.served,
+            settings or config.server,
+            self.metrics,
+            keyring=keyring(config, loopback=True),
+            quota=Quota(Allowance(config.limits, config.keys), config.limits.storage),
+            book=self.book,
+            downgrade=downgrade,
+        )

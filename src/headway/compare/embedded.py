@@ -91,8 +91,8 @@ class EmbeddedServer:
 
 
 def serve_command(model: str, streams: int) -> list[str]:
-    """`headway serve` on a free port, with a seat for every standard stream."""
-    return [sys.executable, "-m", "headway", "serve", model, "--port", "0", "--max-rows", str(streams)]
+    """`headway serve` on a free port, with a seat for every standard stream; nobody's usage."""
+    return [sys.executable, "-m", "headway", "serve", model, "--port", "0", "--max-rows", str(streams), "--no-ledger"]
 
 
 @contextlib.contextmanager

@@ -44,6 +44,7 @@ class Live:
         return text, len(tokens)
 
     def usage(self) -> Usage:
+        """A prompt of which nothing has been computed doesn't count."""
         request = self.request
         accepted = request.accepted.copy()
         # Drafts that were right, but behind a stop string, have not become output; they are of the last step.
@@ -51,7 +52,7 @@ class Live:
         if unread > 0:
             accepted[request.lookup.source] -= min(unread, accepted[request.lookup.source])
         return Usage(
-            prompt_tokens=request.num_prompt,
+            prompt_tokens=request.num_prompt if request.started_at is not None else 0,
             completion_tokens=self.num_delivered,
             cached_tokens=request.num_cached,
             engine_seconds=request.engine_seconds,

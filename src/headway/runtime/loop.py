@@ -17,7 +17,7 @@ from headway.errors import RequestError
 from headway.modes import ModeName, Modes
 from headway.runtime.api import Delta, FinishReason, GenerateRequest, TokenLogprob
 from headway.runtime.live import Live
-from headway.runtime.observer import Observer, RequestLog
+from headway.runtime.observer import Observer, RequestLog, StepLog
 from headway.runtime.outbox import Outbox, outbox_of
 from headway.runtime.stream import Stream, push_all
 from headway.runtime.turn import begin, look_ahead, rows_by_mode
@@ -56,7 +56,8 @@ class EngineLoop:
         self._modes = modes
         self._tokenizer = tokenizer
         self._observer: Observer | None = None
-        self._request_log: RequestLog | None = None
+        self._request_logs: Sequence[RequestLog] = ()
+        self._step_log: StepLog | None = None
         self._clock = clock
         # Held for planning and completing (well under a millisecond), never while the device works.
         self._lock = threading.Lock()
@@ -71,10 +72,17 @@ class EngineLoop:
         self._to_foresee: list[tuple[int, Request]] = []
         self._thread = threading.Thread(target=self._run, name="headway-engine", daemon=True)
 
-    def start(self, observer: Observer | None = None, request_log: RequestLog | None = None) -> None:
-        """Begin to serve; `observer` is told of every step and end, `request_log` of every end with the request itself."""
+    def start(
+        self,
+        observer: Observer | None = None,
+        request_logs: Sequence[RequestLog] = (),
+        step_log: StepLog | None = None,
+    ) -> None:
+        """Begin to serve; `observer` is told of every step and end, `request_logs` of every end with the request itself,
+        `step_log` of every step with its rows."""
+        self._step_log = step_log
         self._observer = observer
-        self._request_log = request_log
+        self._request_logs = request_logs
         self._thread.start()
 
     @property
@@ -282,8 +290,8 @@ class EngineLoop:
                 self._to_foresee = _places(step, self._scheduler.worth_foreseeing(received))
             left = [(self._live[i], why) for i, why in leaving.items() if i in self._live]
             self._send([(live, self._last(live, "", why, error=live.failure)) for live, why in left])
-        if self._request_log:
-            self._request_log.stepped(step, ended, ended - begun)
+        if self._step_log:
+            self._step_log.stepped(step, ended, ended - begun)
         if self._observer:
             missed = abs((ended - begun) / step.predicted - 1.0)
             self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)
@@ -351,8 +359,8 @@ class EngineLoop:
         usage, timing = live.usage(), live.timing(self._clock())
         if self._observer:
             self._observer.on_finish(live.request.mode, why, usage, timing, live.ttft)
-        if self._request_log:
-            self._request_log.ended(live.request, why, usage, timing)
+        for request_log in self._request_logs:
+            request_log.ended(live.request, why, usage, timing)
         stop_string = live.text.stopped if why == "stop" else None
         return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing, usage.cached_tokens)
 

@@ -19,9 +19,13 @@ class Observer(Protocol):
     def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None: ...
 
 
-class RequestLog(Protocol):
-    """Told of every step and of every request's end, in the engine's thread: be quick."""
+class StepLog(Protocol):
+    """Told of every step, with its rows, in the engine's thread: be quick."""
 
     def stepped(self, step: Step, ended: float, seconds: float) -> None: ...
+
+
+class RequestLog(Protocol):
+    """Told of every request's end, in the engine's thread: be quick."""
 
     def ended(self, request: Request, outcome: str, usage: Usage, timing: Timing) -> None: ...

@@ -11,12 +11,13 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from headway.access.allowance import Kind, OverLimit, Window
 from headway.errors import RequestError
 from headway.runtime.api import Delta
 from headway.server.errors import error_response
@@ -50,8 +51,8 @@ class Culture(Protocol):
     def refusal(self, error: RequestError, asked: Speed) -> RequestError:
         """What becomes of a refusal of the generator at this speed."""
 
-    def headers(self, speed: Speed, refused: RequestError | None = None) -> dict[str, str]:
-        """Limit headers of an answer at `speed`, or of its refusal."""
+    def headers(self, speed: Speed, own: Mapping[Kind, Window], refused: RequestError | None = None) -> dict[str, str]:
+        """Limit headers of an answer at `speed`, or of its refusal. own: the caller's limits."""
 
 
 class Answer(Response):
@@ -72,11 +73,11 @@ class Answer(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = self._generation.speed
         try:
-            self._generation.start()
+            await self._generation.start()
         except RequestError as exc:
             if exc.status != 429:
                 raise
-            headers = self._culture.headers(asked, exc)
+            headers = self._refusal_headers(exc)
             await error_response(self._culture.refusal(exc, asked), scope, headers)(scope, receive, send)
             return
         renderer = self._speak(self._generation.speed)
@@ -96,6 +97,16 @@ class Answer(Response):
         if not self._started:
             raise failure
         await self._end(renderer, renderer.failure(failure), send)
+
+    def _refusal_headers(self, refused: RequestError) -> dict[str, str]:
+        """Of the mode that was tried last. SDKs obey x-should-retry, and don't come back to what can't succeed."""
+        if not isinstance(refused, OverLimit):
+            return self._culture.headers(self._generation.speed, {}, refused)
+        headers = self._culture.headers(self._generation.speed, refused.windows, refused)
+        return headers | {"x-should-retry": "false"} if refused.hopeless else headers
+
+    def _limit_headers(self) -> dict[str, str]:
+        return self._culture.headers(self._generation.speed, self._generation.account.windows)
 
     async def _stream(self, renderer: Renderer, send: Send) -> None:
         pulse = asyncio.create_task(self._keep_alive(renderer, send))
@@ -119,7 +130,7 @@ class Answer(Response):
             return
         self._sent_at = time.monotonic()
         if not self._started:
-            headers = EVENT_HEADERS | self._culture.headers(self._generation.speed)
+            headers = EVENT_HEADERS | self._limit_headers()
             raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
             self._started = True
             await send({"type": "http.response.start", "status": 200, "headers": raw})
@@ -135,8 +146,7 @@ class Answer(Response):
                 pass
         body = json.dumps(renderer.whole()).encode()
         self._started = True
-        headers = self._culture.headers(self._generation.speed)
-        await Response(body, headers=headers, media_type="application/json")(scope, receive, send)
+        await Response(body, headers=self._limit_headers(), media_type="application/json")(scope, receive, send)
 
 
 def _raise_failure(delta: Delta) -> None:

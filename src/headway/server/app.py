@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -16,8 +16,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from headway import __version__
+from headway.access.keys import Keyring
 from headway.config import ServerSettings
 from headway.errors import RequestError
+from headway.ledger.book import Book
 from headway.runtime.served import ServedModel
 from headway.server.anthropic.cards import anthropic_card
 from headway.server.anthropic.endpoints import AnthropicEndpoints
@@ -37,29 +39,37 @@ from headway.server.openai.shapes import ERRORS, ChatCompletion, Completion, Mod
 from headway.server.record import Recorder
 from headway.server.shapes import Health
 
+if TYPE_CHECKING:
+    from headway.access.quota import Quota
+
 
 def create_app(
     served: ServedModel,
     settings: ServerSettings,
     metrics: Metrics,
     *,
+    keyring: Keyring | None = None,
+    quota: Quota | None = None,
+    book: Book | None = None,
     downgrade: bool = True,
     recorder: Recorder | None = None,
 ) -> FastAPI:
-    """metrics, recorder: those that the engine loop reports to. downgrade: a fast request that finds no seat is served at
-    standard and says so; False turns that into a 429. Sets `app.state.drain` and `app.state.settings` for run_server."""
+    """metrics, book, recorder: those that the engine loop reports to. keyring: None lets everybody in. quota: None limits
+    nobody. downgrade: a fast request that finds no seat, or is over its key's limit, is served at standard and says so; False
+    turns that into a 429. Sets `app.state.drain` and `app.state.settings` for run_server."""
     metrics.watch(served.generator.load)
+    metrics.books = book
     # No documentation pages: they load scripts from elsewhere. /openapi.json describes everything.
     app = FastAPI(title="headway", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.drain = drain = Drain()
     app.state.settings = settings
     app.add_exception_handler(HTTPException, on_http_exception)
     app.add_exception_handler(RequestError, on_request_error)
-    app.add_middleware(Gate, drain=drain)
+    app.add_middleware(Gate, drain=drain, keyring=keyring or Keyring({}, required=False))
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
-    _add_generation(app, Desk(served, metrics, drain, max_body_bytes, downgrade, recorder))
+    _add_generation(app, Desk(served, metrics, drain, max_body_bytes, downgrade, recorder, quota, book))
     _add_models(app, served)
     _add_operations(app, served, metrics, drain)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]

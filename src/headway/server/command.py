@@ -6,20 +6,28 @@ import gc
 import logging
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.logging import RichHandler
 
+from headway.access.allowance import Allowance
+from headway.access.keys import keyring
 from headway.catalog.resolve import resolve
 from headway.config import Settings
 from headway.engines.base import EngineInfo
 from headway.errors import UsageError
+from headway.ledger.book import open_book
 from headway.runtime.assemble import assemble
 from headway.runtime.served import ServedModel
 from headway.server.app import create_app
 from headway.server.lifecycle import bind, run_server
 from headway.server.metrics import Metrics
 from headway.server.record import MachineSeen, Recorder, open_record
+from headway.server.sockets import is_loopback
+
+if TYPE_CHECKING:
+    from headway.access.quota import Quota
 
 SWITCH_SECONDS = 0.0005
 """How long a thread may keep Python's lock while another waits. The default, ten times as long, would let a burst of HTTP work
@@ -34,28 +42,42 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     console = Console(stderr=True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[RichHandler(console=console, show_path=False)])
     sockets = bind(settings.server.host, settings.server.port)
+    keys = keyring(settings, loopback=is_loopback(settings.server.host))
+    quota = _quota(settings)
     record_file = None if record is None else open_record(record)
     model = resolve(settings.model.name)
+    book = open_book(settings.ledger, settings.prices)
     with console.status("loading") as status:
         served, loop, keeper = assemble(model, settings, lambda what: status.update(what))
     metrics = Metrics(served.modes)
     recorder = None
     if record_file is not None:
         recorder = Recorder(record_file, served.modes, MachineSeen(loop.costs, served.info))
-    app = create_app(served, settings.server, metrics, recorder=recorder)
+    app = create_app(served, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is here now stays: the collector needn't look at it again and again while steps run.
     gc.collect()
     gc.freeze()
-    loop.start(metrics, recorder)
+    loop.start(metrics, [log for log in (recorder, book) if log is not None], recorder)
     keeper.start()
     try:
         run_server(app, sockets, lambda url: _announce(served, url, guesses(served.info, settings)), access_log=access_log)
     finally:
         loop.close()
         keeper.close()
-        if recorder is not None:
-            recorder.close()
+        for log in (recorder, book):
+            if log is not None:
+                log.close()
+
+
+def _quota(settings: Settings) -> Quota | None:
+    """None if nothing is limited; the library that counts is loaded only if something is."""
+    allowance = Allowance(settings.limits, settings.keys)
+    if allowance.unlimited:
+        return None
+    from headway.access.quota import Quota
+
+    return Quota(allowance, settings.limits.storage)
 
 
 def guesses(info: EngineInfo, settings: Settings) -> str:

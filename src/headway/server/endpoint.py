@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
 
 from headway.errors import RequestError
+from headway.ledger.book import Book
 from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
+from headway.server.account import Account
 from headway.server.body import parse, read_body
 from headway.server.drain import Drain
+from headway.server.errors import REQUEST_ID, speaks_anthropic
 from headway.server.generation import Generation
 from headway.server.metrics import Metrics
 from headway.server.modes import Speed
 from headway.server.record import Recorder
+from headway.server.visit import visit_of
+
+if TYPE_CHECKING:
+    from headway.access.quota import Quota
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,7 +31,7 @@ Model = TypeVar("Model", bound=BaseModel)
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What all endpoints share. downgrade: whether dialects whose clients expect it serve a fast request that finds no seat
-    at standard."""
+    at standard. quota: None if nothing is limited; book: None if there is no ledger."""
 
     served: ServedModel
     metrics: Metrics
@@ -33,6 +39,8 @@ class Desk:
     max_body_bytes: int
     downgrade: bool
     recorder: Recorder | None = None
+    quota: Quota | None = None
+    book: Book | None = None
 
     async def read(self, model: type[Model], request: Request) -> Model:
         return parse(model, await read_body(request, self.max_body_bytes))
@@ -45,26 +53,35 @@ class Desk:
             message = f"'n' and 'prompt' ask for {choices} choices at once; {mode.name} has {seats} seats."
             raise RequestError(400, message, param="n")
 
-    def generation(self, request: Request, speed: Speed, requests: list[GenerateRequest], *, downgrade: bool) -> Generation:
-        """Not yet started. requests: one per choice, at any speed; `speed` decides."""
-        key = key_of(request)
+    def generation(
+        self, request: Request, speed: Speed, requests: list[GenerateRequest], *, downgrade: bool, choices_per_prompt: int = 1
+    ) -> Generation:
+        """Not yet started. requests: one per choice, at any speed; `speed` decides. Raises RequestError 403 if the key may not
+        ask for it."""
+        visit = visit_of(request)
+        visit.caller.check_mode(speed.mode)
+        key = visit.caller.share
+        account = Account(
+            visit,
+            entry_id=request.scope[REQUEST_ID],
+            dialect="anthropic" if speaks_anthropic(request.scope) else "openai",
+            endpoint=request.scope["path"],
+            model=self.served.id,
+            choices_per_prompt=choices_per_prompt,
+            quota=self.quota,
+            book=self.book,
+            metrics=self.metrics,
+        )
         return Generation(
             self.served.generator,
             self.drain,
             speed,
             lambda speed: [_at(speed, request, key) for request in requests],
+            account,
             downgrade=downgrade,
             metrics=self.metrics,
             recorder=self.recorder,
         )
-
-
-def key_of(request: Request) -> str:
-    """Whose request it is, for fairness: what stands for the key, else the address it came from."""
-    secret = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-    if secret:
-        return hashlib.blake2b(secret.encode(), digest_size=8).hexdigest()
-    return request.client.host if request.client is not None else ""
 
 
 def _at(speed: Speed, request: GenerateRequest, key: str) -> GenerateRequest:

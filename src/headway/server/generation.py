@@ -14,6 +14,7 @@ from headway.modes import ModeName
 from headway.runtime.api import Delta, GenerateRequest
 from headway.runtime.served import Generator
 from headway.runtime.stream import Stream
+from headway.server.account import Account
 from headway.server.drain import Drain
 from headway.server.metrics import Metrics
 from headway.server.modes import Speed
@@ -28,6 +29,7 @@ class Ended(Enum):
 
 class Generation:
     """make: builds the GenerateRequests for a speed (again, if the first one is refused and a downgrade is allowed).
+    account: whose limits and whose rows in the ledger it is about.
     metrics: told of each HTTP request that found no seat; recorder: of which requests these were."""
 
     def __init__(
@@ -36,12 +38,14 @@ class Generation:
         drain: Drain,
         speed: Speed,
         make: Callable[[Speed], list[GenerateRequest]],
+        account: Account,
         *,
         downgrade: bool,
         metrics: Metrics,
         recorder: Recorder | None = None,
     ) -> None:
         self.speed = speed
+        self.account = account
         self._generator = generator
         self._drain = drain
         self._make = make
@@ -49,35 +53,50 @@ class Generation:
         self._metrics = metrics
         self._recorder = recorder
         self._streams: list[Stream] = []
+        self._num_output = 0
         self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
-    def start(self) -> None:
-        """Submits all choices or none; then `speed` is the one served. Raises the generator's RequestError: 400, 429, 503."""
+    async def start(self) -> None:
+        """Submits all choices or none; then `speed` is the one served. Raises the generator's RequestError: 400, 429, 503; and
+        OverLimit, a 429 too, where the caller's limits don't allow it."""
         asked = self.speed
+        self.account.request(asked.mode)
         try:
             try:
-                self._submit()
+                await self._place()
             except RequestError as exc:
                 if exc.status != 429 or not self._may_downgrade():
                     raise
                 self.speed = self.speed.downgraded()
-                self._submit()
+                await self._place()
                 self._metrics.on_downgraded()
                 if self._recorder:
                     self._recorder.downgraded(stream.request_id for stream in self._streams)
         except RequestError as exc:
             if exc.status in (429, 503):
                 self._metrics.on_refused(self.speed.mode)
+                self.account.refused(self.speed.mode)
             if exc.status == 429 and self._recorder:
                 self._recorder.refused(self._make(asked))
             raise
+        self.account.served(self.speed.mode)
 
     def _may_downgrade(self) -> bool:
         return self._downgrade and self.speed.mode is ModeName.FAST and not self.speed.explicit
 
-    def _submit(self) -> None:
+    async def _place(self) -> None:
+        requests = self._make(self.speed)
+        await self.account.take(self.speed.mode, requests)
+        self.account.opened(self.speed.mode, requests)
         try:
-            for request in self._make(self.speed):
+            self._submit(requests)
+        except BaseException:
+            await self.account.withdrawn(requests)
+            raise
+
+    def _submit(self, requests: list[GenerateRequest]) -> None:
+        try:
+            for request in requests:
                 self._streams.append(self._generator.submit(request))
         except BaseException:
             self.cancel()
@@ -88,6 +107,7 @@ class Generation:
         """(choice, delta) of all choices as they come, until each has had its last."""
         if len(self._streams) == 1:
             async for delta in self._streams[0]:
+                self._num_output += delta.num_tokens
                 yield 0, delta
             return
         merged: asyncio.Queue[tuple[int, Delta]] = asyncio.Queue()
@@ -96,6 +116,7 @@ class Generation:
             running = len(pumps)
             while running:
                 index, delta = await merged.get()
+                self._num_output += delta.num_tokens
                 yield index, delta
                 running -= delta.finish_reason is not None
         finally:
@@ -120,6 +141,7 @@ class Generation:
             if not task.done():
                 task.cancel()
                 await asyncio.wait((task,))
+            await self.account.ended(self._num_output)
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from headway.config import ServerSettings
 from headway.server.drain import Drain
 from headway.server.protocol import Protocol
-from headway.server.sockets import BACKLOG, base_url, bind, is_loopback
+from headway.server.sockets import BACKLOG, base_url, bind
 
 __all__ = ["base_url", "bind", "run_server"]
 
@@ -39,8 +39,8 @@ def run_server(
     runs ends with an error event.
     """
     settings: ServerSettings = app.state.settings
-    if not is_loopback(settings.host):
-        log.warning("%s is open to other machines, and there are no keys yet: anyone there can use it", settings.host)
+    if access_log:
+        _log_access()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # malformed requests are answered, not reported
     config = uvicorn.Config(
         app,
@@ -48,7 +48,7 @@ def run_server(
         ws="none",
         lifespan="off",
         log_config=None,
-        access_log=access_log,
+        access_log=False,  # the Gate's says more
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=math.ceil(settings.keep_alive_s),
@@ -58,6 +58,16 @@ def run_server(
     server = _Server(config, app.state.drain, settings.grace_s, lambda: on_started(base_url(settings.host, port)))
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(server.serve(sockets=sockets))
+
+
+def _log_access() -> None:
+    """One line of plain text for each request, however wide the terminal is."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("headway.access_log")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    logger.propagate = False
 
 
 class _Server(uvicorn.Server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -21,11 +22,22 @@ TOKEN_KINDS = ("prompt", "cached", "output", "drafted", "accepted")
 OUTCOMES = ("stop", "length", "error", "cancelled", "refused")
 
 
+class Books(Protocol):
+    """The ledger's state."""
+
+    @property
+    def lost(self) -> int: ...
+
+    @property
+    def waiting(self) -> int: ...
+
+
 class Metrics:
     """All metrics of one served model, in a registry of their own."""
 
     def __init__(self, modes: Modes) -> None:
         self.registry = CollectorRegistry()
+        self.books: Books | None = None
         self._load: Callable[[], Mapping[str, float]] = dict
         names = [str(mode) for mode in ModeName]
         registry = self.registry
@@ -47,6 +59,18 @@ class Metrics:
         requests = Counter("headway_requests", "Requests by how they ended.", ["mode", "outcome"], registry=registry)
         self._requests = {(mode, outcome): requests.labels(mode, outcome) for mode in names for outcome in OUTCOMES}
         self._downgrades = Counter("headway_downgrades", "Fast requests served at standard.", registry=registry)
+        self._served = Counter(
+            "headway_served_requests",
+            "HTTP requests that found a place, by the mode asked for and the mode served and billed.",
+            ["requested", "served"],
+            registry=registry,
+        )
+        self._over_limit = Counter(
+            "headway_over_limit",
+            "Requests over a limit of their key; fast ones may have been served at standard then.",
+            ["mode", "limit"],
+            registry=registry,
+        )
         tokens = Counter(
             "headway_tokens",
             "Tokens; cached ones are part of prompt, accepted ones of output.",
@@ -124,6 +148,13 @@ class Metrics:
         """A fast request that found no seat and was served at standard; it is counted there too."""
         self._downgrades.inc()
 
+    def on_served(self, requested: str, served: str) -> None:
+        self._served.labels(requested, served).inc()
+
+    def on_over_limit(self, mode: str, limit: str) -> None:
+        """limit: requests, input_tokens or output_tokens."""
+        self._over_limit.labels(mode, limit).inc()
+
     def render(self) -> bytes:
         """The text format that Prometheus scrapes."""
         return generate_latest(self.registry)
@@ -154,6 +185,8 @@ class _Gauges(Collector):
         evicted = CounterMetricFamily("headway_evictions", "Rows that had to give their blocks back and start again.")
         evicted.add_metric([], load.get("evicted", 0))
         yield from (rows, waiting, attainment, pace, blocks, evicted, *_cost_errors(load))
+        if self._metrics.books is not None:
+            yield from _ledger(self._metrics.books)
 
     def describe(self) -> Iterator[Metric]:
         return iter(())
@@ -167,6 +200,13 @@ def _cost_errors(load: Mapping[str, float]) -> Iterator[Metric]:
             f"{text} of |measured / predicted - 1| over the last steps.",
             value=load.get(f"cost_error_{which}", 0.0),
         )
+
+
+def _ledger(books: Books) -> Iterator[Metric]:
+    lost = CounterMetricFamily("headway_ledger_lost_rows", "Rows of the ledger that could not be written.")
+    lost.add_metric([], books.lost)
+    yield lost
+    yield GaugeMetricFamily("headway_ledger_waiting_rows", "Rows of the ledger yet to be written.", value=books.waiting)
 
 
 def _value(counter: Counter) -> float:

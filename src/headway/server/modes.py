@@ -32,12 +32,17 @@ TTFT_HEADER = "x-slo-ttft-ms"
 @dataclass(frozen=True, slots=True)
 class Speed:
     """mode and explicit pace (tokens/s; None = the mode's), `tier`, the word that the answer echoes, and the seconds in which
-    the first token is wanted (None = no promise)."""
+    the first token is wanted (None = no promise). asked: the mode before a downgrade, if there was one."""
 
     mode: ModeName
     pace: float | None
     tier: str
     ttft: float | None = None
+    asked: ModeName | None = None
+
+    @property
+    def requested(self) -> ModeName:
+        return self.asked or self.mode
 
     @property
     def explicit(self) -> bool:
@@ -45,7 +50,7 @@ class Speed:
         return self.pace is not None or self.ttft is not None
 
     def downgraded(self) -> Speed:
-        return replace(self, mode=ModeName.STANDARD, tier="default")
+        return replace(self, mode=ModeName.STANDARD, tier="default", asked=self.mode)
 
 
 def resolve_speed(

@@ -24,15 +24,22 @@ class Renderer(ABC):
     """Feed it every delta; the order of the hooks within a choice is begin, (open, piece..., close)..., finish, and at last
     `end` of the whole answer. Each returns events, often none.
 
-    mode: the one that is served. choices_per_prompt: the n of the request. new_reader: for each choice, what tells text from
+    mode: the one that is served; requested: the one that was asked for, None if it is the same. choices_per_prompt:
+    the n of the request. new_reader: for each choice, what tells text from
     tool calls.
     """
 
     ends_with_done = False
     """Whether a stream is closed by `data: [DONE]`."""
 
-    def __init__(self, mode: ModeName, choices_per_prompt: int = 1, new_reader: Callable[[], Reader] = PlainReader) -> None:
-        self.tally = Tally(mode, choices_per_prompt)
+    def __init__(
+        self,
+        mode: ModeName,
+        choices_per_prompt: int = 1,
+        new_reader: Callable[[], Reader] = PlainReader,
+        requested: ModeName | None = None,
+    ) -> None:
+        self.tally = Tally(mode, choices_per_prompt, requested or mode)
         self._new_reader = new_reader
         self._outputs: dict[int, Output] = {}
         self._readers: dict[int, Reader] = {}

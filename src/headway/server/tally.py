@@ -9,10 +9,12 @@ from headway.runtime.api import Timing, Usage
 
 
 class Tally:
-    """choices_per_prompt: the n of the request; a prompt's tokens count once, however many choices it has."""
+    """mode, requested: the one that is served, and billed, and the one that was asked for. choices_per_prompt: the n of the
+    request; a prompt's tokens count once, however many choices it has."""
 
-    def __init__(self, mode: ModeName, choices_per_prompt: int) -> None:
+    def __init__(self, mode: ModeName, choices_per_prompt: int, requested: ModeName) -> None:
         self._mode = mode
+        self._requested = requested
         self._choices_per_prompt = choices_per_prompt
         self._usages: dict[int, Usage] = {}
         self._timings: list[Timing] = []
@@ -50,21 +52,22 @@ class Tally:
         }
 
     def headway(self) -> dict[str, Any]:
-        return headway_info(self._mode, list(self._usages.values()))
+        return self.headway_of(list(self._usages.values()))
 
-
-def headway_info(mode: ModeName, usages: list[Usage]) -> dict[str, Any]:
-    """Attainment is weighted by the tokens that had a deadline: all but each choice's first."""
-    due = [max(usage.completion_tokens - 1, 0) for usage in usages]
-    on_time = sum(usage.attainment * tokens for usage, tokens in zip(usages, due, strict=True))
-    return {
-        "mode": str(mode),
-        "pace": usages[0].pace,
-        "attainment": on_time / sum(due) if sum(due) else 1.0,
-        "engine_seconds": sum(usage.engine_seconds for usage in usages),
-        "drafted_tokens": sum(usage.drafted_tokens for usage in usages),
-        "accepted_tokens": sum(usage.accepted_tokens for usage in usages),
-    }
+    def headway_of(self, usages: list[Usage]) -> dict[str, Any]:
+        """Attainment is weighted by the tokens that had a deadline: all but each choice's first."""
+        due = [max(usage.completion_tokens - 1, 0) for usage in usages]
+        on_time = sum(usage.attainment * tokens for usage, tokens in zip(usages, due, strict=True))
+        return {
+            "mode": str(self._mode),
+            "requested_mode": str(self._requested),
+            "billed_mode": str(self._mode),
+            "pace": usages[0].pace,
+            "attainment": on_time / sum(due) if sum(due) else 1.0,
+            "engine_seconds": sum(usage.engine_seconds for usage in usages),
+            "drafted_tokens": sum(usage.drafted_tokens for usage in usages),
+            "accepted_tokens": sum(usage.accepted_tokens for usage in usages),
+        }
 
 
 def timing_info(timing: Timing) -> dict[str, float]:

@@ -54,7 +54,14 @@ def test_numbers_come_from_the_engine() -> None:
     assert whole["usage"]["total_tokens"] == len("<user>hi") + 4
     assert whole["usage"]["prompt_tokens_details"] == {"cached_tokens": 2}
     assert whole["time_info"] == {"queue_time": 0.25, "prompt_time": 0.5, "completion_time": 1.0, "total_time": 1.75}
-    served = {"mode": "standard", "pace": 20.0, "attainment": 0.5, "engine_seconds": 0.125}
+    served = {
+        "mode": "standard",
+        "requested_mode": "standard",
+        "billed_mode": "standard",
+        "pace": 20.0,
+        "attainment": 0.5,
+        "engine_seconds": 0.125,
+    }
     assert whole["headway"] == {**served, "drafted_tokens": 0, "accepted_tokens": 0}
 
 

@@ -14,7 +14,7 @@ from headway.server.openai.errors import error_body
 from headway.server.openai.schemas import GenerationBody
 from headway.server.output import Output
 from headway.server.render import Json, Renderer
-from headway.server.tally import headway_info, timing_info
+from headway.server.tally import timing_info
 from headway.text.parts import PlainReader, Reader
 
 
@@ -51,8 +51,7 @@ class ChunkRenderer(Renderer):
     def __init__(
         self, envelope: Envelope, ask: GenerationBody, speed: Speed, new_reader: Callable[[], Reader] = PlainReader
     ) -> None:
-        super().__init__(speed.mode, ask.n or 1, new_reader)
-        self._mode = speed.mode
+        super().__init__(speed.mode, ask.n or 1, new_reader, speed.requested)
         self._whole = envelope.fields(self.whole_kind)
         self._chunk = envelope.fields(self.chunk_kind)
         self._include_usage = bool(ask.stream_options and ask.stream_options.include_usage)
@@ -79,7 +78,7 @@ class ChunkRenderer(Renderer):
     def finish(self, output: Output, delta: Delta) -> list[Json]:
         assert delta.usage is not None and delta.timing is not None, "a last delta carries usage and timing"
         chunk = self.chunk(output, self.nothing, None, output.reason)
-        return [{**chunk, "time_info": timing_info(delta.timing), "headway": headway_info(self._mode, [delta.usage])}]
+        return [{**chunk, "time_info": timing_info(delta.timing), "headway": self.tally.headway_of([delta.usage])}]
 
     def end(self) -> list[Json]:
         if not self._include_usage:

@@ -34,7 +34,9 @@ class OpenAIEndpoints:
         self._desk.check_seats(speed, ask.n or 1)
         answer_id = f"chatcmpl-{uuid.uuid4().hex}"
         requests = await chat.requests(self._served, ask, answer_id)
-        generation = self._desk.generation(request, speed, requests, downgrade=self._desk.downgrade)
+        generation = self._desk.generation(
+            request, speed, requests, downgrade=self._desk.downgrade, choices_per_prompt=ask.n or 1
+        )
 
         def speak(speed: Speed) -> chat.ChatRenderer:
             return chat.ChatRenderer(self._envelope(answer_id, ask, speed), ask, self._served, speed)
@@ -50,7 +52,9 @@ class OpenAIEndpoints:
         prompts = await completions.prompts(self._served, ask)
         requests = await completions.requests(self._served, ask, prompts, answer_id)
         echoes = [prompt.text if ask.echo else "" for prompt in prompts for _ in range(ask.n or 1)]
-        generation = self._desk.generation(request, speed, requests, downgrade=self._desk.downgrade)
+        generation = self._desk.generation(
+            request, speed, requests, downgrade=self._desk.downgrade, choices_per_prompt=ask.n or 1
+        )
 
         def speak(speed: Speed) -> completions.CompletionRenderer:
             envelope = self._envelope(answer_id, ask, speed)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
+from headway.access.allowance import Kind, Window
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
-from headway.server.limits import Window, limits_now
+from headway.server.limits import limits_now
 from headway.server.modes import Speed
 
 
@@ -17,9 +19,9 @@ class OpenAICulture:
     def refusal(self, error: RequestError, asked: Speed) -> RequestError:
         return error
 
-    def headers(self, speed: Speed, refused: RequestError | None = None) -> dict[str, str]:
-        limits = limits_now(self._served, speed.mode, refused)
-        return _window("requests", limits.requests) | _window("tokens", limits.output_tokens)
+    def headers(self, speed: Speed, own: Mapping[Kind, Window], refused: RequestError | None = None) -> dict[str, str]:
+        limits = limits_now(self._served, speed.mode, own, refused)
+        return _window("requests", limits.requests) | _window("tokens", limits.tokens)
 
 
 def _window(what: str, window: Window) -> dict[str, str]:

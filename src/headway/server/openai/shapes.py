@@ -41,6 +41,8 @@ class TimeInfo(Shape):
 
 class HeadwayInfo(Shape):
     mode: str = Field(description="the mode that was served")
+    requested_mode: str = Field(description="the mode that was asked for")
+    billed_mode: str = Field(description="the mode that is paid for: the one that was served")
     pace: float = Field(description="tokens per second promised")
     attainment: float = Field(description="share of the tokens after the first that came by their deadline")
     engine_seconds: float = Field(description="seconds of the device charged to this request")
@@ -195,10 +197,12 @@ class ErrorBody(Shape):
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": text}
     for status, text in {
+        401: "A key is needed, and there was none or an unknown one.",
+        403: "The key may not ask for this mode.",
         400: "The request can't be served as asked; the message names the field.",
         404: "No such model.",
         413: "The body is too large.",
-        429: "No seat is free; `retry-after` says when to come again.",
+        429: "No seat is free, or the key is over a limit; `retry-after` says when to come again.",
         503: "The server is shutting down.",
     }.items()
 }
