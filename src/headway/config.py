@@ -41,7 +41,8 @@ class _Section(BaseModel):
 
 
 class ServerSettings(_Section):
-    """keep_alive_s: seconds that an idle connection stays open. grace_s: seconds that running requests get at shutdown."""
+    """keep_alive_s: seconds that an idle connection stays open. grace_s: seconds that running requests get at shutdown.
+    responses_mb, responses_hours: how much of stored responses is kept, and for how long."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
@@ -49,6 +50,8 @@ class ServerSettings(_Section):
     keep_alive_s: float = Field(default=75, ge=0)
     cors_origins: tuple[str, ...] = Field(default=(), strict=False)
     grace_s: float = Field(default=30, ge=0)
+    responses_mb: float = Field(default=256, ge=0)
+    responses_hours: float = Field(default=720, gt=0)
 
 
 class ModelSettings(_Section):

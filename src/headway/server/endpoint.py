@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from headway.errors import RequestError
 from headway.runtime.api import GenerateRequest
@@ -45,9 +45,11 @@ class Desk:
             message = f"'n' and 'prompt' ask for {choices} choices at once; {mode.name} has {seats} seats."
             raise RequestError(400, message, param="n")
 
-    def generation(self, request: Request, speed: Speed, requests: list[GenerateRequest], *, downgrade: bool) -> Generation:
+    def generation(
+        self, connection: HTTPConnection, speed: Speed, requests: list[GenerateRequest], *, downgrade: bool
+    ) -> Generation:
         """Not yet started. requests: one per choice, at any speed; `speed` decides."""
-        key = key_of(request)
+        key = key_of(connection)
         return Generation(
             self.served.generator,
             self.drain,
@@ -59,12 +61,13 @@ class Desk:
         )
 
 
-def key_of(request: Request) -> str:
+def key_of(connection: HTTPConnection) -> str:
     """Whose request it is, for fairness: what stands for the key, else the address it came from."""
-    secret = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    headers = connection.headers
+    secret = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
     if secret:
         return hashlib.blake2b(secret.encode(), digest_size=8).hexdigest()
-    return request.client.host if request.client is not None else ""
+    return connection.client.host if connection.client is not None else ""
 
 
 def _at(speed: Speed, request: GenerateRequest, key: str) -> GenerateRequest:

@@ -13,6 +13,7 @@ from headway.server.errors import REQUEST_ID, error_response, speaks_anthropic
 
 log = logging.getLogger("headway.server")
 ALWAYS_OPEN = frozenset({"/health", "/metrics"})
+REFUSAL = RequestError(503, "The server is shutting down; send this request again.", retry_after=1.0)
 
 
 class Gate:
@@ -24,6 +25,9 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
+            if scope["type"] == "websocket" and self.drain.draining:
+                await error_response(REFUSAL, scope)(scope, receive, send)
+                return
             await self.app(scope, receive, send)
             return
         scope[REQUEST_ID] = request_id = f"req_{uuid.uuid4().hex}"
@@ -38,8 +42,7 @@ class Gate:
             await send(message)
 
         if self.drain.draining and scope["path"] not in ALWAYS_OPEN:
-            refusal = RequestError(503, "The server is shutting down; send this request again.", retry_after=1.0)
-            await error_response(refusal, scope, {"connection": "close"})(scope, receive, tagged)
+            await error_response(REFUSAL, scope, {"connection": "close"})(scope, receive, tagged)
             return
         try:
             with self.drain.request():
