@@ -78,10 +78,11 @@ class _Connection:
         except WebSocketDisconnect:
             pass
         finally:
-            tasks = list(self._tasks)
+            tasks = set(self._tasks)
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            if tasks:
+                await asyncio.wait(tasks)
 
     async def _take(self, message: Message) -> None:
         data: bytes = message["bytes"] if message.get("bytes") is not None else message["text"].encode()
