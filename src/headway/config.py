@@ -63,7 +63,8 @@ class _Section(BaseModel):
 
 class ServerSettings(_Section):
     """keep_alive_s: seconds that an idle connection stays open. grace_s: seconds that running requests get at shutdown.
-    allow_without_key: serve whoever comes, even if there are keys, and even on an address that other machines reach."""
+    allow_without_key: serve whoever comes, even if there are keys, and even on an address that other machines reach.
+    responses_mb, responses_hours: how much of stored responses is kept, and for how long."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
@@ -72,6 +73,8 @@ class ServerSettings(_Section):
     cors_origins: tuple[str, ...] = Field(default=(), strict=False)
     grace_s: float = Field(default=30, ge=0)
     allow_without_key: bool = False
+    responses_mb: float = Field(default=256, ge=0)
+    responses_hours: float = Field(default=720, gt=0)
 
 
 class ModelSettings(_Section):

@@ -15,6 +15,7 @@ from headway.ledger.usage import usage as sums
 from headway.ledger.writer import Writer
 from headway.modes import ModeName
 from headway.runtime.api import Timing, Usage
+from headway.scheduler.lookup import DraftSource
 from headway.scheduler.request import Request
 
 AT = 1_795_996_800.0  # 2026-11-30, 00:00 UTC
@@ -47,6 +48,9 @@ def end(
 ) -> None:
     request = Request(request_id, STANDARD, 20.0, 100.0, 0.0, [1] * prompt, 64)
     request.first_token_at = None if ttft is None else 100.0 + ttft
+    for name in ("drafted", "accepted"):
+        if f"{name}_tokens" in more:
+            more[name] = {DraftSource.OWN_TEXT: more.pop(f"{name}_tokens")}
     given = {"cached_tokens": 4, "engine_seconds": 0.25, "attainment": 0.75, "pace": 20.0, **more}
     book.ended(request, outcome, Usage(prompt, output, **given), Timing(0.1, 0.4, 1.0, 1.5))
 

@@ -11,8 +11,8 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -37,12 +37,28 @@ EVENT_HEADERS = {
 }
 
 
-async def play(generation: Generation, renderer: Renderer) -> AsyncGenerator[list[Json], None]:
+Keep = Callable[[Json], Awaitable[None]]
+"""Takes the whole answer before its end is sent: what it keeps is there for a client that has seen the end."""
+
+
+async def play(generation: Generation, renderer: Renderer, keep: Keep | None = None) -> AsyncGenerator[list[Json], None]:
     """The events of a started generation, delta by delta. Raises RequestError where the engine fails or is stopped."""
     async for choice, delta in generation.deltas():
         _raise_failure(delta)
         yield renderer.feed(choice, delta)
+    if keep is not None:
+        await keep(renderer.whole())
     yield renderer.end()
+
+
+async def attend(generation: Generation, receive: Receive, work: Coroutine[Any, Any, None]) -> RequestError | None:
+    """Does `work` on a started generation, as `Generation.attend` does; what it failed of, None if it is done or the client
+    has left."""
+    try:
+        ended = await generation.attend(receive, work)
+    except RequestError as exc:
+        return exc
+    return RequestError(503, SHUTTING_DOWN, retry_after=1.0) if ended is Ended.ABORTED else None
 
 
 class Culture(Protocol):
@@ -60,13 +76,22 @@ class Answer(Response):
 
     speak: makes the renderer once the speed that is served is known."""
 
-    def __init__(self, generation: Generation, speak: Callable[[Speed], Renderer], culture: Culture, *, stream: bool) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        speak: Callable[[Speed], Renderer],
+        culture: Culture,
+        *,
+        stream: bool,
+        keep: Keep | None = None,
+    ) -> None:
         self.status_code = 200
         self.background = None
         self._generation = generation
         self._speak = speak
         self._culture = culture
         self._streams = stream
+        self._keep = keep
         self._started = False
         self._sent_at = time.monotonic()
 
@@ -83,10 +108,7 @@ class Answer(Response):
         renderer = self._speak(self._generation.speed)
         work = self._stream(renderer, send) if self._streams else self._collect(renderer, scope, receive, send)
         try:
-            ended = await self._generation.attend(receive, work)
-            failure = RequestError(503, SHUTTING_DOWN, retry_after=1.0) if ended is Ended.ABORTED else None
-        except RequestError as exc:
-            failure = exc
+            failure = await attend(self._generation, receive, work)
         except Exception:
             if not self._started:
                 raise
@@ -111,7 +133,7 @@ class Answer(Response):
     async def _stream(self, renderer: Renderer, send: Send) -> None:
         pulse = asyncio.create_task(self._keep_alive(renderer, send))
         try:
-            async with contextlib.aclosing(play(self._generation, renderer)) as played:
+            async with contextlib.aclosing(play(self._generation, renderer, self._keep)) as played:
                 async for events in played:
                     await self._send(events, send)
         finally:
@@ -141,7 +163,7 @@ class Answer(Response):
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _collect(self, renderer: Renderer, scope: Scope, receive: Receive, send: Send) -> None:
-        async with contextlib.aclosing(play(self._generation, renderer)) as played:
+        async with contextlib.aclosing(play(self._generation, renderer, self._keep)) as played:
             async for _ in played:
                 pass
         body = json.dumps(renderer.whole()).encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -37,6 +38,12 @@ from headway.server.openai.endpoints import OpenAIEndpoints
 from headway.server.openai.schemas import ChatRequest, CompletionRequest
 from headway.server.openai.shapes import ERRORS, ChatCompletion, Completion, ModelCard, ModelList
 from headway.server.record import Recorder
+from headway.server.responses import shapes
+from headway.server.responses.endpoints import ResponsesEndpoints
+from headway.server.responses.schemas import PromptBody, ResponsesRequest
+from headway.server.responses.store import MemoryStore, ResponseStore
+from headway.server.responses.turn import Turns
+from headway.server.responses.websocket import ResponsesSocket
 from headway.server.shapes import Health
 
 if TYPE_CHECKING:
@@ -53,10 +60,12 @@ def create_app(
     book: Book | None = None,
     downgrade: bool = True,
     recorder: Recorder | None = None,
+    responses: ResponseStore | None = None,
 ) -> FastAPI:
     """metrics, book, recorder: those that the engine loop reports to. keyring: None lets everybody in. quota: None limits
     nobody. downgrade: a fast request that finds no seat, or is over its key's limit, is served at standard and says so; False
-    turns that into a 429. Sets `app.state.drain` and `app.state.settings` for run_server."""
+    turns that into a 429. responses: where responses are kept; None = in memory. Sets `app.state.drain` and
+    `app.state.settings` for run_server."""
     metrics.watch(served.generator.load)
     metrics.books = book
     # No documentation pages: they load scripts from elsewhere. /openapi.json describes everything.
@@ -69,7 +78,11 @@ def create_app(
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
-    _add_generation(app, Desk(served, metrics, drain, max_body_bytes, downgrade, recorder, quota, book))
+    desk = Desk(served, metrics, drain, max_body_bytes, downgrade, recorder, quota, book)
+    _add_generation(app, desk)
+    if responses is None:
+        responses = MemoryStore(int(settings.responses_mb * 1e6), settings.responses_hours * 3600)
+    _add_responses(app, desk, responses, settings.cors_origins)
     _add_models(app, served)
     _add_operations(app, served, metrics, drain)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
@@ -84,21 +97,45 @@ def _allow_browsers(app: FastAPI, origins: tuple[str, ...]) -> None:
 def _add_generation(app: FastAPI, desk: Desk) -> None:
     openai, anthropic = OpenAIEndpoints(desk), AnthropicEndpoints(desk)
     chunks, events = "One object, or its chunks as events.", "One object, or its events."
-    routes: list[tuple[str, Callable[..., Any], type[BaseModel], type[BaseModel], str, dict[int | str, dict[str, Any]]]] = [
-        ("/v1/chat/completions", openai.chat, ChatRequest, ChatCompletion, chunks, ERRORS),
-        ("/v1/completions", openai.completions, CompletionRequest, Completion, chunks, ERRORS),
-        ("/v1/messages", anthropic.messages, MessagesRequest, MessageAnswer, events, MESSAGES_ERRORS),
-        ("/v1/messages/count_tokens", anthropic.count_tokens, CountTokensRequest, TokenCount, "The count.", MESSAGES_ERRORS),
-    ]
-    for path, endpoint, asked, answered, description, errors in routes:
-        schema = {"$ref": f"#/components/schemas/{asked.__name__}"}
-        app.add_api_route(
-            path,
-            endpoint,
-            methods=["POST"],
-            responses={200: {"model": answered, "description": description}, **errors},
-            openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}},
-        )
+    post = partial(_add_post, app)
+    post("/v1/chat/completions", openai.chat, ChatRequest, ChatCompletion, chunks, ERRORS)
+    post("/v1/completions", openai.completions, CompletionRequest, Completion, chunks, ERRORS)
+    post("/v1/messages", anthropic.messages, MessagesRequest, MessageAnswer, events, MESSAGES_ERRORS)
+    counted = "The count."
+    post("/v1/messages/count_tokens", anthropic.count_tokens, CountTokensRequest, TokenCount, counted, MESSAGES_ERRORS)
+
+
+def _add_responses(app: FastAPI, desk: Desk, store: ResponseStore, origins: tuple[str, ...]) -> None:
+    turns = Turns(desk, store)
+    made = ResponsesEndpoints(desk, turns, store)
+    path, one = "/v1/responses", "/v1/responses/{response_id}"
+    _add_post(app, path, made.create, ResponsesRequest, shapes.ResponseAnswer, "One object, or its events.", ERRORS)
+    _add_post(app, f"{path}/input_tokens", made.input_tokens, PromptBody, shapes.InputTokens, "The count.", ERRORS)
+    unknown: dict[int | str, dict[str, Any]] = {404: {**ERRORS[404], "description": "No such response of this key."}}
+    app.add_api_route(one, made.retrieve, methods=["GET"], responses={200: {"model": shapes.ResponseAnswer}, **unknown})
+    app.add_api_route(one, made.delete, methods=["DELETE"], responses={200: {"model": shapes.DeletedResponse}, **unknown})
+    items: dict[int | str, dict[str, Any]] = {200: {"model": shapes.ItemList}, **unknown}
+    app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"], responses=items)
+    app.add_api_websocket_route(path, ResponsesSocket(desk, turns, origins).serve)
+
+
+def _add_post(
+    app: FastAPI,
+    path: str,
+    endpoint: Callable[..., Any],
+    asked: type[BaseModel],
+    answered: type[BaseModel],
+    description: str,
+    errors: dict[int | str, dict[str, Any]],
+) -> None:
+    schema = {"$ref": f"#/components/schemas/{asked.__name__}"}
+    app.add_api_route(
+        path,
+        endpoint,
+        methods=["POST"],
+        responses={200: {"model": answered, "description": description}, **errors},
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}},
+    )
 
 
 def _add_models(app: FastAPI, served: ServedModel) -> None:
@@ -149,7 +186,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document; the request models come in by hand because the endpoints read raw bytes."""
     if not app.openapi_schema:
         document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        bodies = (ChatRequest, CompletionRequest, MessagesRequest, CountTokensRequest)
+        bodies = (ChatRequest, CompletionRequest, MessagesRequest, CountTokensRequest, ResponsesRequest, PromptBody)
         asked = [(body, "validation") for body in bodies]
         _, schemas = models_json_schema(asked, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
         document["components"]["schemas"].update(schemas["$defs"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from headway.errors import RequestError
 from headway.ledger.book import Book
@@ -15,7 +15,7 @@ from headway.runtime.served import ServedModel
 from headway.server.account import Account
 from headway.server.body import parse, read_body
 from headway.server.drain import Drain
-from headway.server.errors import REQUEST_ID, speaks_anthropic
+from headway.server.errors import REQUEST_ID, new_request_id, speaks_anthropic
 from headway.server.generation import Generation
 from headway.server.metrics import Metrics
 from headway.server.modes import Speed
@@ -54,18 +54,25 @@ class Desk:
             raise RequestError(400, message, param="n")
 
     def generation(
-        self, request: Request, speed: Speed, requests: list[GenerateRequest], *, downgrade: bool, choices_per_prompt: int = 1
+        self,
+        connection: HTTPConnection,
+        speed: Speed,
+        requests: list[GenerateRequest],
+        *,
+        downgrade: bool,
+        choices_per_prompt: int = 1,
     ) -> Generation:
         """Not yet started. requests: one per choice, at any speed; `speed` decides. Raises RequestError 403 if the key may not
         ask for it."""
-        visit = visit_of(request)
+        visit, scope = visit_of(connection), connection.scope
         visit.caller.check_mode(speed.mode)
         key = visit.caller.share
         account = Account(
             visit,
-            entry_id=request.scope[REQUEST_ID],
-            dialect="anthropic" if speaks_anthropic(request.scope) else "openai",
-            endpoint=request.scope["path"],
+            # A WebSocket asks for many responses, each of which has a row of its own.
+            entry_id=scope[REQUEST_ID] if scope["type"] == "http" else new_request_id(),
+            dialect="anthropic" if speaks_anthropic(scope) else "openai",
+            endpoint=scope["path"],
             model=self.served.id,
             choices_per_prompt=choices_per_prompt,
             quota=self.quota,

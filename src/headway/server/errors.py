@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -18,9 +19,13 @@ from headway.server.openai import errors as openai
 
 SHORTEST_RETRY = 0.05
 """Seconds. A refusal always names a wait, so that clients don't come back in the same instant."""
-PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/models", "/health", "/metrics")
+PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/models", "/health", "/metrics")
 REQUEST_ID = "headway.request_id"
 """The scope's key for the id that the Gate gives each request."""
+
+
+def new_request_id() -> str:
+    return f"req_{uuid.uuid4().hex}"
 
 
 def speaks_anthropic(scope: Scope) -> bool:
@@ -31,14 +36,18 @@ def speaks_anthropic(scope: Scope) -> bool:
     return path.startswith("/v1/models") and "anthropic-version" in Headers(scope=scope)
 
 
-def error_response(error: RequestError, scope: Scope, headers: dict[str, str] | None = None) -> Response:
-    """With `retry-after` (whole seconds, at least 1) and `retry-after-ms` on 429 and wherever a wait is known."""
-    headers = dict(headers or {})
+def retry_headers(error: RequestError) -> dict[str, str]:
+    """`retry-after` (whole seconds, at least 1) and `retry-after-ms`, on 429 and wherever a wait is known."""
     wait = error.retry_after if error.retry_after is not None else (1.0 if error.status == 429 else None)
-    if wait is not None:
-        wait = max(wait, SHORTEST_RETRY)
-        headers["retry-after"] = str(max(1, math.ceil(wait)))
-        headers["retry-after-ms"] = str(math.ceil(wait * 1000))
+    if wait is None:
+        return {}
+    wait = max(wait, SHORTEST_RETRY)
+    return {"retry-after": str(max(1, math.ceil(wait))), "retry-after-ms": str(math.ceil(wait * 1000))}
+
+
+def error_response(error: RequestError, scope: Scope, headers: dict[str, str] | None = None) -> Response:
+    """With `retry_headers`."""
+    headers = {**(headers or {}), **retry_headers(error)}
     if speaks_anthropic(scope):
         body: dict[str, Any] = anthropic.error_body(error, scope[REQUEST_ID])
         status = anthropic.status(error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,12 +11,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headway.access.keys import Caller, Keyring
 from headway.errors import RequestError
 from headway.server.drain import Drain
-from headway.server.errors import REQUEST_ID, error_response, speaks_anthropic
+from headway.server.errors import REQUEST_ID, error_response, new_request_id, speaks_anthropic
 from headway.server.visit import VISIT, Visit
 
 log = logging.getLogger("headway.server")
 access_log = logging.getLogger("headway.access_log")
 access_log.setLevel(logging.WARNING)  # until run_server is told to log requests
+REFUSAL = RequestError(503, "The server is shutting down; send this request again.", retry_after=1.0)
 ALWAYS_OPEN = frozenset({"/health", "/metrics"})
 """While the server drains."""
 WITHOUT_KEY = frozenset({"/health"})
@@ -33,10 +33,13 @@ class Gate:
         self.keyring = keyring
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        scope[REQUEST_ID] = request_id = f"req_{uuid.uuid4().hex}"
+        scope[REQUEST_ID] = request_id = new_request_id()
+        if scope["type"] == "websocket":
+            await self._connect(scope, receive, send)
+            return
         names = [b"x-request-id", *([b"request-id"] if speaks_anthropic(scope) else [])]
         status, began = 0, time.monotonic()
 
@@ -62,8 +65,7 @@ class Gate:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.drain.draining and scope["path"] not in ALWAYS_OPEN:
-            refusal = RequestError(503, "The server is shutting down; send this request again.", retry_after=1.0)
-            await error_response(refusal, scope, {"connection": "close"})(scope, receive, send)
+            await error_response(REFUSAL, scope, {"connection": "close"})(scope, receive, send)
             return
         try:
             scope[VISIT] = Visit(self._caller(scope))
@@ -72,6 +74,17 @@ class Gate:
             return
         with self.drain.request():
             await self.app(scope, receive, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket: its key counts for all that is asked for on it."""
+        try:
+            if self.drain.draining:
+                raise REFUSAL
+            scope[VISIT] = Visit(self._caller(scope))
+        except RequestError as refusal:
+            await error_response(refusal, scope)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
 
     def _caller(self, scope: Scope) -> Caller:
         address = _address(scope)

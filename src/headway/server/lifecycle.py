@@ -25,6 +25,8 @@ from headway.server.sockets import BACKLOG, base_url, bind
 __all__ = ["base_url", "bind", "run_server"]
 
 log = logging.getLogger("headway.server")
+PING_SECONDS = 20.0
+"""Between pings on a WebSocket: they keep it open where something on the way would close what is idle."""
 TERMINAL_EVENT_SECONDS = 2.0
 """How long cancelled requests and open connections get for their last bytes."""
 
@@ -45,7 +47,11 @@ def run_server(
     config = uvicorn.Config(
         app,
         http=Protocol,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=int(settings.max_body_mb * 1e6),
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=None,  # a client that runs a tool for minutes may not read meanwhile; TCP finds out who is gone
+        ws_per_message_deflate=False,  # small messages in haste
         lifespan="off",
         log_config=None,
         access_log=False,  # the Gate's says more

@@ -14,7 +14,15 @@ from headway.server.openai.errors import error_body
 MAX_HEAD_BYTES = 65_536
 """Request line and headers together."""
 
+MAX_UPGRADE_HEADERS = 100
+MAX_UPGRADE_LINE = 8_000
+"""Bytes of one header, or of the request line's URL."""
+
 TOO_LARGE = RequestError(431, f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
+
+TOO_LARGE_TO_UPGRADE = RequestError(
+    431, f"A WebSocket's request may have {MAX_UPGRADE_HEADERS} headers of up to {MAX_UPGRADE_LINE} bytes."
+)
 
 
 class Protocol(HttpToolsProtocol):
@@ -45,6 +53,18 @@ class Protocol(HttpToolsProtocol):
         app, self.app = self.app, _too_large
         super().on_headers_complete()
         self.app = app
+
+    def handle_websocket_upgrade(self) -> None:
+        """The WebSocket's own parser, which the request goes through again, has smaller limits and no answer to what breaks
+        them."""
+        longest = max(len(name) + len(value) + 4 for name, value in self.headers)
+        if len(self.headers) > MAX_UPGRADE_HEADERS or max(longest, len(self.url)) > MAX_UPGRADE_LINE:
+            self._refuse(TOO_LARGE_TO_UPGRADE, b"HTTP/1.1 431 Request Header Fields Too Large")
+            return
+        super().handle_websocket_upgrade()
+
+    def _should_upgrade(self) -> bool:
+        return self.parser.get_method() == b"GET" and super()._should_upgrade()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(RequestError(400, "This is not a valid HTTP/1.1 request."), b"HTTP/1.1 400 Bad Request")

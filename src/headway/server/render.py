@@ -87,11 +87,11 @@ class Renderer(ABC):
 
     def _finish(self, output: Output, delta: Delta) -> list[Json]:
         events: list[Json] = []
+        output.end(delta)  # before the last block is closed: a dialect may say there whether it is all there
         if self._held[output.index]:
             events += self.piece(output, "", self._take_held(output))
         if output.blocks:
             events += self.close(output)
-        output.end(delta)
         assert delta.usage is not None and delta.timing is not None, "a last delta carries usage and timing"
         self.tally.add(output.index, delta.usage, delta.timing)
         return events + self.finish(output, delta)

@@ -1,0 +1,153 @@
+"""From a body and the conversation before it to a prompt, and to what is generated from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headway.errors import RequestError
+from headway.modes import ModeName
+from headway.runtime.api import GenerateRequest
+from headway.runtime.served import ServedModel
+from headway.server.body import show
+from headway.server.openai.params import check_min_tokens, sampling_params, stop_strings
+from headway.server.prompt import PromptTooLong, check_room, encode, template_of, tokenize
+from headway.server.render import Json
+from headway.server.responses.items import Item, template_messages
+from headway.server.responses.schemas import LOGPROBS, PromptBody, ResponsesRequest
+from headway.text.messages import Message
+from headway.text.parts import Reader
+
+LARGEST_RESERVE = 4
+"""What `truncation: "auto"` keeps free for the output is at most one part in so many of the context."""
+
+
+def check(ask: ResponsesRequest) -> None:
+    """Refuses, with a 400 that names the field, what no type can refuse and what isn't supported."""
+    _check_prompt(ask)
+    _check_constraints(ask)
+    if ask.max_tokens is not None:
+        raise RequestError(400, "'max_tokens' is called 'max_output_tokens' here.", param="max_tokens")
+    if ask.background:
+        raise RequestError(400, "'background' is not supported; leave it out.", param="background")
+
+
+def _check_prompt(ask: PromptBody) -> None:
+    for field in ("conversation", "prompt"):
+        if getattr(ask, field) is not None:
+            message = (
+                f"'{field}' is not supported: nothing of the kind is kept here. Send 'input', with 'previous_response_id'."
+            )
+            raise RequestError(400, message, param=field)
+    for index, tool in enumerate(ask.tools or ()):
+        place = f"tools[{index}]"
+        if tool.type != "function":
+            message = (
+                f"'{place}' is of type {show(tool.type)}, which this server doesn't have; give tools of type \"function\"."
+            )
+            raise RequestError(400, message, param=place)
+        if tool.name is None:
+            raise RequestError(400, f"'{place}.name' is missing; it must be a string.", param=f"{place}.name")
+
+
+def _check_constraints(ask: ResponsesRequest) -> None:
+    """What would need an output that is held to a form."""
+    if ask.tool_choice not in (None, "none", "auto"):
+        message = f"'tool_choice' {show(ask.tool_choice)} is not supported yet, only none and auto."
+        raise RequestError(400, message, param="tool_choice")
+    form = ask.text.format if ask.text is not None else None
+    if form is not None and form.type != "text":
+        raise RequestError(400, f"'text.format' {show(form.type)} is not supported yet, only text.", param="text.format")
+
+
+async def request(served: ServedModel, ask: ResponsesRequest, items: Sequence[Item], response_id: str) -> GenerateRequest:
+    """At standard mode until the speed is known. items: the whole conversation. max_output_tokens is lowered to the room that
+    the prompt leaves; a response that only prepares the prompt is one token long."""
+    ids = await _prompt(served, ask, items, ask.max_output_tokens)
+    room = check_room(served, ids, "input")
+    max_tokens = room if ask.max_output_tokens is None else min(ask.max_output_tokens, room)
+    check_min_tokens(ask, max_tokens)
+    return GenerateRequest(
+        id=response_id,
+        prompt=ids,
+        max_tokens=1 if ask.generate is False else max_tokens,
+        mode=ModeName.STANDARD,
+        sampling=sampling_params(ask, 0, served.info.vocab_size, (ask.top_logprobs or 0) if wants_logprobs(ask) else None),
+        stop=stop_strings(ask),
+        ignore_eos=bool(ask.ignore_eos),
+        min_tokens=0 if ask.generate is False else ask.min_tokens or 0,
+    )
+
+
+async def count_tokens(served: ServedModel, ask: PromptBody, items: Sequence[Item]) -> int:
+    """What the prompt comes to, whether it leaves room for output or not."""
+    _check_prompt(ask)
+    if ask.truncation == "auto":
+        return len(await _prompt(served, ask, items, None))
+    return len(await tokenize(served, _render(served, ask, _messages(ask, items)), "input"))
+
+
+def wants_logprobs(ask: ResponsesRequest) -> bool:
+    return LOGPROBS in (ask.include or ())
+
+
+def new_reader(served: ServedModel, ask: ResponsesRequest) -> Reader:
+    """What tells text from tool calls. With `tool_choice` none, what looks like a call is text."""
+    tools = [] if ask.tool_choice == "none" else _template_tools(ask)
+    return template_of(served).reader(tools, parallel=ask.parallel_tool_calls is not False)
+
+
+async def _prompt(served: ServedModel, ask: PromptBody, items: Sequence[Item], wanted: int | None) -> list[int]:
+    """wanted: tokens of output that there should be room for, where old turns may be left out."""
+    messages = _messages(ask, items)
+    if ask.truncation != "auto":
+        return await encode(served, _render(served, ask, messages), "input")
+    reserve = served.info.context_length // LARGEST_RESERVE
+    most = served.info.context_length - min(wanted or reserve, reserve)
+    fitting = await _fitting(served, ask, messages, most)
+    if fitting is not None:
+        return fitting
+    starts = [index for index, message in enumerate(messages) if message["role"] in ("user", "assistant")] or [0]
+    low, high = 1, len(starts) - 1
+    while low <= high:  # for the longest end of the conversation that fits
+        middle = (low + high) // 2
+        ids = await _fitting(served, ask, _from(messages, starts[middle]), most)
+        if ids is None:
+            low = middle + 1
+        else:
+            fitting, high = ids, middle - 1
+    return fitting or await encode(served, _render(served, ask, _from(messages, starts[-1])), "input")
+
+
+async def _fitting(served: ServedModel, ask: PromptBody, messages: list[Message], most: int) -> list[int] | None:
+    try:
+        ids = await tokenize(served, _render(served, ask, messages), "input")
+    except PromptTooLong:
+        return None
+    return ids if len(ids) <= most else None
+
+
+def _from(messages: list[Message], start: int) -> list[Message]:
+    """Without the turns before `start`; what the system says stays."""
+    return [message for index, message in enumerate(messages) if index >= start or message["role"] in ("system", "developer")]
+
+
+def _messages(ask: PromptBody, items: Sequence[Item]) -> list[Message]:
+    first: list[Message] = [{"role": "system", "content": ask.instructions}] if ask.instructions else []
+    messages = [*first, *template_messages(items)]
+    if not messages:
+        message = "'input' is missing or empty; it must be a string or a list of at least one item."
+        raise RequestError(400, message, param="input")
+    return messages
+
+
+def _render(served: ServedModel, ask: PromptBody, messages: list[Message]) -> str:
+    return template_of(served).render(messages, tools=_template_tools(ask) or None)
+
+
+def _template_tools(ask: PromptBody) -> list[Json]:
+    """In chat's form, which templates know."""
+    tools = []
+    for tool in ask.tools or ():
+        function = tool.model_dump(exclude_none=True, exclude={"type"})
+        tools.append({"type": "function", "function": function})
+    return tools

@@ -1,0 +1,119 @@
+"""One response from its request, the same for HTTP and for a WebSocket."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.requests import HTTPConnection
+
+from headway.errors import RequestError
+from headway.server.answer import Keep
+from headway.server.body import show
+from headway.server.endpoint import Desk
+from headway.server.generation import Generation
+from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, is_alias, resolve_speed
+from headway.server.render import Json
+from headway.server.responses.items import Item, read_items
+from headway.server.responses.render import ResponseRenderer
+from headway.server.responses.request import check, count_tokens, new_reader, request, wants_logprobs
+from headway.server.responses.schemas import PromptBody, ResponsesRequest
+from headway.server.responses.store import Recent, ResponseStore, StoredResponse
+from headway.server.visit import visit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """generation: not yet started. speak: makes the renderer once the speed is known. keep: for `play`."""
+
+    generation: Generation
+    speak: Callable[[Speed], ResponseRenderer]
+    keep: Keep
+
+
+class Turns:
+    def __init__(self, desk: Desk, store: ResponseStore) -> None:
+        self._desk = desk
+        self._served = desk.served
+        self._store = store
+
+    async def prepare(self, ask: ResponsesRequest, connection: HTTPConnection, recent: Recent | None = None) -> Turn:
+        """recent: of a connection that goes on from its own responses. Raises RequestError 400 for what can't be answered."""
+        served = self._served
+        speed = resolve_speed(
+            served.id,
+            served.modes,
+            model=ask.model,
+            tier=ask.service_tier,
+            tpot_ms=connection.headers.get(PACE_HEADER),
+            ttft_ms=connection.headers.get(TTFT_HEADER),
+        )
+        check(ask)
+        response_id = f"resp_{uuid.uuid4().hex}"
+        key = visit_of(connection).caller.share
+        items = await self._conversation(ask, key, recent)
+        generate = await request(served, ask, items, response_id)
+        created = int(time.time())
+
+        def speak(speed: Speed) -> ResponseRenderer:
+            return ResponseRenderer(
+                {"id": response_id, "object": "response", "created_at": created, **_repeated(ask, speed)},
+                speed.mode,
+                lambda: new_reader(served, ask),
+                served.tokenizer.token_bytes if wants_logprobs(ask) else None,
+                silent=ask.generate is False,
+            )
+
+        async def keep(response: Json) -> None:
+            stored = StoredResponse(response, items)
+            if recent is not None:
+                recent.put(stored)
+            if ask.store is not False:
+                await self._store.put(key, stored)
+
+        return Turn(self._desk.generation(connection, speed, [generate], downgrade=self._desk.downgrade), speak, keep)
+
+    async def count(self, ask: PromptBody, connection: HTTPConnection) -> int:
+        """Tokens of the prompt."""
+        is_alias(self._served.id, ask.model)
+        return await count_tokens(self._served, ask, await self._conversation(ask, visit_of(connection).caller.share, None))
+
+    async def _conversation(self, ask: PromptBody, key: str, recent: Recent | None) -> tuple[Item, ...]:
+        given = read_items(ask.input)
+        previous_id = ask.previous_response_id
+        if previous_id is None:
+            return tuple(given)
+        previous = recent.get(previous_id) if recent is not None else None
+        previous = previous or await self._store.get(key, previous_id)
+        if previous is None:
+            message = f"Previous response with id {show(previous_id)} not found; send the whole conversation as 'input'."
+            raise RequestError(400, message, code="previous_response_not_found", param="previous_response_id")
+        return (*previous.items, *given)
+
+
+def _repeated(ask: ResponsesRequest, speed: Speed) -> Json:
+    """What a response says of its request."""
+    return {
+        "background": False,
+        "instructions": ask.instructions,
+        "max_output_tokens": ask.max_output_tokens,
+        "max_tool_calls": None,
+        "metadata": ask.metadata or {},
+        "model": ask.model,
+        "parallel_tool_calls": ask.parallel_tool_calls is not False,
+        "previous_response_id": ask.previous_response_id,
+        "prompt_cache_key": ask.prompt_cache_key,
+        "reasoning": {"effort": None, "summary": None},
+        "safety_identifier": ask.safety_identifier,
+        "service_tier": speed.tier,
+        "temperature": 1.0 if ask.temperature is None else ask.temperature,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": ask.tool_choice or "auto",
+        "tools": [tool.model_dump() for tool in ask.tools or ()],
+        "top_logprobs": ask.top_logprobs or 0,
+        "top_p": 1.0 if ask.top_p is None else ask.top_p,
+        "truncation": ask.truncation or "disabled",
+        "user": ask.user,
+    }
