@@ -71,8 +71,7 @@ def usage(engine: Engine, by: Sequence[str], since: datetime | None = None, unti
 
 
 def _usage(row: Any, width: int) -> Usage:
-    counts = (int(value) for value in row[width : width + 10])
-    ttft, tpot, attainment = (None if value is None else float(value) for value in row[width + 10 : width + 13])
+    counts: list[Any] = [int(value) for value in row[width : width + 10]]
+    means: list[Any] = [None if value is None else float(value) for value in row[width + 10 : width + 13]]
     seconds, nano = row[width + 13 :]
-    group = tuple(str(value) for value in row[:width])
-    return Usage(group, *counts, ttft, tpot, attainment, float(seconds), int(nano) / NANO)
+    return Usage(tuple(str(value) for value in row[:width]), *counts, *means, float(seconds), int(nano) / NANO)
