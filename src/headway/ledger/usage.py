@@ -71,7 +71,8 @@ def usage(engine: Engine, by: Sequence[str], since: datetime | None = None, unti
 
 
 def _usage(row: Any, width: int) -> Usage:
-    counts: list[Any] = [int(value) for value in row[width : width + 10]]
-    means: list[Any] = [None if value is None else float(value) for value in row[width + 10 : width + 13]]
+    figures: list[Any] = [int(value) for value in row[width : width + 10]]
+    figures += [None if value is None else float(value) for value in row[width + 10 : width + 13]]
     seconds, nano = row[width + 13 :]
-    return Usage(tuple(str(value) for value in row[:width]), *counts, *means, float(seconds), int(nano) / NANO)
+    figures += [float(seconds), int(nano) / NANO]
+    return Usage(tuple(str(value) for value in row[:width]), *figures)
