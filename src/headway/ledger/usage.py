@@ -19,10 +19,6 @@ COLUMNS: dict[str, ColumnElement[Any]] = {
     "dialect": requests.c.dialect,
 }
 _OUTCOMES = ("refused", "cancelled", "error")
-_COUNTS = (
-    "requests", *_OUTCOMES, "downgraded",
-    "prompt_tokens", "cached_tokens", "output_tokens", "drafted_tokens", "accepted_tokens",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +71,8 @@ def usage(engine: Engine, by: Sequence[str], since: datetime | None = None, unti
 
 
 def _usage(row: Any, width: int) -> Usage:
-    counts = dict(zip(_COUNTS, (int(value) for value in row[width : width + len(_COUNTS)]), strict=True))
-    ttft, tpot, attainment = (None if value is None else float(value) for value in row[width + 10 : width + 13])
+    figures: list[Any] = [int(value) for value in row[width : width + 10]]
+    figures += [None if value is None else float(value) for value in row[width + 10 : width + 13]]
     seconds, nano = row[width + 13 :]
-    group = tuple(str(value) for value in row[:width])
-    return Usage(
-        group=group,
-        ttft=ttft,
-        tpot=tpot,
-        attainment=attainment,
-        engine_seconds=float(seconds),
-        price=int(nano) / NANO,
-        **counts,
-    )
+    figures += [float(seconds), int(nano) / NANO]
+    return Usage(tuple(str(value) for value in row[:width]), *figures)
