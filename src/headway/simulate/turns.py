@@ -59,6 +59,7 @@ class Turns(Stretch):
             r.last_token_at = row.last
             r.service = row.service
             self.scheduler.note_served(r, taken)
+            self.scheduler.seal(r)
 
     def _step(self, now: float, limit: float, most: int) -> None:
         """So many steps at most, up to the one that a request ends in or that ends after `limit`."""
@@ -133,7 +134,7 @@ class Turns(Stretch):
                 row.last = end
             context += riding
             now = end
-        self._riders = riders
+        self._riders = always + _first(others, places, urgent, horizon)  # in compose's order, also where all ride
         self.end, self.steps, self.busy = end, steps, end - begin
 
     def _choose(
