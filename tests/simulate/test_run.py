@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headway.modes import ModeName
 from headway.scheduler.cost import CostModel
 from headway.simulate.arrivals import Lengths, bursts, poisson, synthetic
+from headway.simulate.leap import same_pace
 from headway.simulate.result import SimulationResult
 from headway.simulate.run import Simulation
 from headway.simulate.trace import Arrival, with_modes
@@ -199,6 +200,22 @@ def test_leaping_over_steps_changes_nothing(
     for s in (leaping, plain):
         s._scheduler.pool.check()
         assert s._scheduler.pool.num_free == num_blocks
+
+
+def test_what_a_stretch_fills_is_in_the_prefix_cache_also_of_those_who_miss_its_last_step() -> None:
+    """Found by the test above: a prompt's beginning, sealed in mid-stretch, was not there for who came next."""
+    asked = [(0.0, 44, 26, (0, 0)), (0.03368524869689502, 129, 35, (1, 1)), (0.13759452848654746, 20, 63, (2, 0))]
+    asked += [
+        (0.1375945284865475, 75, 32, (0, 1)),
+        (0.13934144672726145, 28, 17, (1, 0)),
+        (0.14441327434530457, 22, 29, (2, 1)),
+    ]
+    results = []
+    for steady in (same_pace, None):
+        s = simulation(seats=3, waiting=5, steady=steady)
+        s.run([Arrival(at, prompt, output, FAST, prefix=prefix) for at, prompt, output, prefix in asked])
+        results.append(told(s))
+    assert results[0] == pytest.approx(results[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("fast", [False, True])
