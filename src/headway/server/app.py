@@ -101,11 +101,11 @@ def _add_responses(app: FastAPI, desk: Desk, store: ResponseStore, origins: tupl
     path, one = "/v1/responses", "/v1/responses/{response_id}"
     _add_post(app, path, made.create, ResponsesRequest, shapes.ResponseAnswer, "One object, or its events.", ERRORS)
     _add_post(app, f"{path}/input_tokens", made.input_tokens, PromptBody, shapes.InputTokens, "The count.", ERRORS)
-    unknown = {404: {**ERRORS[404], "description": "No such response of this key."}}
+    unknown: dict[int | str, dict[str, Any]] = {404: {**ERRORS[404], "description": "No such response of this key."}}
     app.add_api_route(one, made.retrieve, methods=["GET"], responses={200: {"model": shapes.ResponseAnswer}, **unknown})
     app.add_api_route(one, made.delete, methods=["DELETE"], responses={200: {"model": shapes.DeletedResponse}, **unknown})
-    items = {200: {"model": shapes.ItemList}, **unknown}
-    app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"], responses=items)
+    listed = {200: {"model": shapes.ItemList}, **unknown}
+    app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"], responses=listed)
     app.add_api_websocket_route(path, ResponsesSocket(desk, turns, origins).serve)
 
 

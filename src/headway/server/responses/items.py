@@ -129,7 +129,7 @@ def _part(part: Any, place: str, kind: str) -> Item:
 
 
 def _text_part(text: str, kind: str) -> Item:
-    more = {"annotations": [], "logprobs": []} if kind == "output_text" else {}
+    more: Item = {"annotations": [], "logprobs": []} if kind == "output_text" else {}
     return {"type": kind, "text": text, **more}
 
 

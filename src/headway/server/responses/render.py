@@ -52,8 +52,8 @@ class ResponseRenderer(Renderer):
 
     def open(self, output: Output) -> list[Json]:
         index = len(output.blocks) - 1
-        item = {**self._item(output, index, "in_progress")}
-        empty = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
+        item = self._item(output, index, "in_progress")
+        empty: Json = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
         events = [self._event("response.output_item.added", output_index=index, item={**item, **empty})]
         if item["type"] == "message":
             part = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
