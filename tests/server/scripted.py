@@ -25,6 +25,7 @@ from headway.server.app import create_app
 from headway.server.metrics import Metrics
 from headway.text.parts import PlainReader, Reader
 from headway.text.stream import TextStream
+from headway.text.tokenizer import Seam
 from headway.text.toolcalls import ToolReader
 
 MODES = Modes(
@@ -43,6 +44,7 @@ class ByteTokenizer:
     eos_ids = frozenset({256})
     max_token_bytes = 6
     start_of_document = 256
+    seam = Seam("<", ord("<"))
 
     def encode(self, text: str) -> list[int]:
         return list(text.encode())

@@ -10,7 +10,7 @@ import pytest
 from headway.errors import ModelError, RequestError
 from headway.text.stream import TextStream
 from headway.text.template import ChatTemplate
-from headway.text.tokenizer import Tokenizer
+from headway.text.tokenizer import Seam, Tokenizer
 
 pytestmark = pytest.mark.model
 
@@ -38,6 +38,15 @@ def test_facts(tokenizer: Tokenizer) -> None:
 def test_special_tokens_are_read_but_never_shown(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("<|im_start|>user<|im_end|>")[::2] == [1, 2]
     assert [tokenizer.token_bytes[token] for token in range(17)] == [b""] * 17
+
+
+def test_a_text_can_be_cut_at_every_seam(tokenizer: Tokenizer) -> None:
+    assert tokenizer.seam == Seam("<|im_end|>", 2)
+    for turns in (["a", "  b", "\n\nc", "1", "2", "é", "\u0301", "<|", "im_end|>", ""], ["word"] * 10):
+        text = "<|im_end|>".join(turns)
+        for at in range(1, len(turns)):
+            left = "<|im_end|>".join(turns[:at]) + "<|im_end|>"
+            assert tokenizer.encode(left) + tokenizer.encode(text[len(left) :]) == tokenizer.encode(text)
 
 
 def test_a_prompt_is_never_empty_and_gets_no_bos_from_this_model(tokenizer: Tokenizer) -> None:  # C7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
@@ -37,6 +38,29 @@ async def encode(served: ServedModel, text: str, param: str) -> list[int]:
     ids = await tokenize(served, text, param)
     check_room(served, ids, param)
     return ids
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A text that ends in the tokenizer's seam, and its ids: what longer texts that begin so needn't be tokenized for again."""
+
+    text: str
+    ids: list[int]
+
+
+async def encode_on(served: ServedModel, text: str, param: str, begun: Begun | None) -> tuple[list[int], Begun | None]:
+    """What `encode` gives, sooner where the text begins with what is `begun`; and what is begun after it."""
+    if begun is not None and text.startswith(begun.text):
+        rest = text[len(begun.text) :]
+        ids = [*begun.ids, *(await tokenize(served, rest, param) if rest else ())]
+        check_room(served, ids, param)
+    else:
+        ids = await encode(served, text, param)
+    seam = served.tokenizer.seam
+    if seam is None or seam.token not in ids or ids.count(seam.token) != text.count(seam.text):
+        return ids, None
+    num_ids = len(ids) - ids[::-1].index(seam.token)
+    return ids, Begun(text[: text.rindex(seam.text) + len(seam.text)], ids[:num_ids])
 
 
 async def tokenize(served: ServedModel, text: str, param: str) -> list[int]:

@@ -138,7 +138,7 @@ class Turns(Stretch):
                 row.last = end
             context += riding
             now = end
-        self._riders = always + _first(others, places, urgent, horizon)  # in compose's order, also where all ride
+        self._riders = always + _first(others, places, urgent)  # in compose's order, also where all ride
         self.end, self.steps, self.busy = end, steps, end - begin
 
     def _choose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import openvino_genai
@@ -13,13 +14,26 @@ from headway.text.vocabulary import Vocabulary, from_gguf, from_tokenizer
 _UNSTATED_CONTEXT = 131_072  # tokens; only bounds the search for a tokenizer's own limit
 
 
+_AROUND_SEAMS = (("a b", "\n\n c"), ("word", "word"), ("1", "1"), ("\n", "\n"), (" ", "  x"), ("é", "\u0301."), ("<", "<|"))
+"""What would be tokenized otherwise together than apart, if anything were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seam:
+    """A special token behind which a text can be cut, and its parts be tokenized on their own. text, token: what is written
+    for it, and its id."""
+
+    text: str
+    token: int
+
+
 class Tokenizer:
     """Wraps openvino_genai.Tokenizer; loaded from a GGUF or an OpenVINO IR folder. encode() may be called from any thread
     (the wrapped tokenizer hands each call an inference request of its own, and leaves the GIL free).
 
     vocab_size; eos_ids: the ids that end a generation; token_bytes[id]: the bytes a token stands for (b"" for special ones);
     max_token_bytes: a text of n bytes has at least n / max_token_bytes tokens; start_of_document: see Vocabulary;
-    bos, eos: text of these tokens; chat_template: the model's own, or None.
+    bos, eos: text of these tokens; chat_template: the model's own, or None; seam: eos, if texts can be cut there.
     """
 
     def __init__(
@@ -36,6 +50,7 @@ class Tokenizer:
         self._first = vocabulary.bos_id if vocabulary.adds_bos else None
         self._native = native
         self._limit = _silent_limit(native, context_length)
+        self.seam = _seam(native, vocabulary.eos)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -112,6 +127,18 @@ def _silent_limit(native: openvino_genai.Tokenizer, context_length: int) -> int 
     short = len(_ids(native, " a" * (context_length + 1)))
     long = len(_ids(native, " a" * (2 * context_length + 2)))
     return short if short == long else None
+
+
+def _seam(native: openvino_genai.Tokenizer, text: str) -> Seam | None:
+    """Found out by trying. Most tokenizers cut texts at special tokens first; some treat what begins a text in a way of its
+    own."""
+    ids = _ids(native, text) if text else []
+    if len(ids) != 1:
+        return None
+    holds = all(
+        _ids(native, left + text + right) == _ids(native, left) + ids + _ids(native, right) for left, right in _AROUND_SEAMS
+    )
+    return Seam(text, ids[0]) if holds else None
 
 
 def _stated(token: int) -> tuple[int, ...]:

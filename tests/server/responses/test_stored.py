@@ -165,7 +165,7 @@ def test_a_key_with_much_pushes_out_its_own() -> None:
 def test_a_connection_keeps_its_last_responses() -> None:
     recent = Recent()
     for number in range(Recent.MOST + 1):
-        recent.put(stored(f"resp_{number}"))
+        recent.put(stored(f"resp_{number}"), None)
     assert recent.get("resp_0") is None and recent.get("resp_1") is not None
 
 

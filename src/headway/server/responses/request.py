@@ -10,7 +10,7 @@ from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
 from headway.server.body import show
 from headway.server.openai.params import check_min_tokens, sampling_params, stop_strings
-from headway.server.prompt import PromptTooLong, check_room, encode, template_of, tokenize
+from headway.server.prompt import Begun, PromptTooLong, check_room, encode, encode_on, template_of, tokenize
 from headway.server.render import Json
 from headway.server.responses.items import Item, template_messages
 from headway.server.responses.schemas import LOGPROBS, PromptBody, ResponsesRequest
@@ -59,14 +59,20 @@ def _check_constraints(ask: ResponsesRequest) -> None:
         raise RequestError(400, f"'text.format' {show(form.type)} is not supported yet, only text.", param="text.format")
 
 
-async def request(served: ServedModel, ask: ResponsesRequest, items: Sequence[Item], response_id: str) -> GenerateRequest:
-    """At standard mode until the speed is known. items: the whole conversation. max_output_tokens is lowered to the room that
-    the prompt leaves; a response that only prepares the prompt is one token long."""
-    ids = await _prompt(served, ask, items, ask.max_output_tokens)
+async def request(
+    served: ServedModel, ask: ResponsesRequest, items: Sequence[Item], response_id: str, begun: Begun | None
+) -> tuple[GenerateRequest, Begun | None]:
+    """At standard mode until the speed is known; and what the prompt is begun with for the next one. items: the whole
+    conversation; begun: known of the last one. max_output_tokens is lowered to the room that the prompt leaves; a response
+    that only prepares the prompt is one token long."""
+    if ask.truncation == "auto":
+        ids, begun = await _cut_prompt(served, ask, items, ask.max_output_tokens), None
+    else:
+        ids, begun = await encode_on(served, _render(served, ask, _messages(ask, items)), "input", begun)
     room = check_room(served, ids, "input")
     max_tokens = room if ask.max_output_tokens is None else min(ask.max_output_tokens, room)
     check_min_tokens(ask, max_tokens)
-    return GenerateRequest(
+    generate = GenerateRequest(
         id=response_id,
         prompt=ids,
         max_tokens=1 if ask.generate is False else max_tokens,
@@ -76,13 +82,14 @@ async def request(served: ServedModel, ask: ResponsesRequest, items: Sequence[It
         ignore_eos=bool(ask.ignore_eos),
         min_tokens=0 if ask.generate is False else ask.min_tokens or 0,
     )
+    return generate, begun
 
 
 async def count_tokens(served: ServedModel, ask: PromptBody, items: Sequence[Item]) -> int:
     """What the prompt comes to, whether it leaves room for output or not."""
     _check_prompt(ask)
     if ask.truncation == "auto":
-        return len(await _prompt(served, ask, items, None))
+        return len(await _cut_prompt(served, ask, items, None))
     return len(await tokenize(served, _render(served, ask, _messages(ask, items)), "input"))
 
 
@@ -96,11 +103,9 @@ def new_reader(served: ServedModel, ask: ResponsesRequest) -> Reader:
     return template_of(served).reader(tools, parallel=ask.parallel_tool_calls is not False)
 
 
-async def _prompt(served: ServedModel, ask: PromptBody, items: Sequence[Item], wanted: int | None) -> list[int]:
-    """wanted: tokens of output that there should be room for, where old turns may be left out."""
+async def _cut_prompt(served: ServedModel, ask: PromptBody, items: Sequence[Item], wanted: int | None) -> list[int]:
+    """Without the oldest turns, as far as they don't fit. wanted: tokens of output that there should be room for."""
     messages = _messages(ask, items)
-    if ask.truncation != "auto":
-        return await encode(served, _render(served, ask, messages), "input")
     reserve = served.info.context_length // LARGEST_RESERVE
     most = served.info.context_length - min(wanted or reserve, reserve)
     fitting = await _fitting(served, ask, messages, most)

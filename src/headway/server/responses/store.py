@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pydantic_core import to_json
 
+from headway.server.prompt import Begun
 from headway.server.responses.items import Item
 
 
@@ -103,17 +104,17 @@ class MemoryStore:
 
 
 class Recent:
-    """The last responses of one connection, those too that aren't to be stored."""
+    """The last responses of one connection, those too that aren't to be stored, each with what its prompt began with."""
 
     MOST = 16
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, StoredResponse] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[StoredResponse, Begun | None]] = OrderedDict()
 
-    def put(self, stored: StoredResponse) -> None:
-        self._kept[stored.id] = stored
+    def put(self, stored: StoredResponse, begun: Begun | None) -> None:
+        self._kept[stored.id] = stored, begun
         if len(self._kept) > self.MOST:
             self._kept.popitem(last=False)
 
-    def get(self, response_id: str) -> StoredResponse | None:
+    def get(self, response_id: str) -> tuple[StoredResponse, Begun | None] | None:
         return self._kept.get(response_id)

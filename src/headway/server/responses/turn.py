@@ -15,6 +15,7 @@ from headway.server.body import show
 from headway.server.endpoint import Desk
 from headway.server.generation import Generation
 from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, is_alias, resolve_speed
+from headway.server.prompt import Begun
 from headway.server.render import Json
 from headway.server.responses.items import Item, read_items
 from headway.server.responses.render import ResponseRenderer
@@ -52,9 +53,15 @@ class Turns:
         )
         check(ask)
         response_id = f"resp_{uuid.uuid4().hex}"
+<<<<<<< HEAD
         key = visit_of(connection).caller.share
         items = await self._conversation(ask, key, recent)
         generate = await request(served, ask, items, response_id)
+=======
+        key = key_of(connection)
+        items, begun = await self._conversation(ask, key, recent)
+        generate, begun = await request(served, ask, items, response_id, begun)
+>>>>>>> responses
         created = int(time.time())
 
         def speak(speed: Speed) -> ResponseRenderer:
@@ -69,7 +76,7 @@ class Turns:
         async def keep(response: Json) -> None:
             stored = StoredResponse(response, items)
             if recent is not None:
-                recent.put(stored)
+                recent.put(stored, begun)
             if ask.store is not False:
                 await self._store.put(key, stored)
 
@@ -78,19 +85,27 @@ class Turns:
     async def count(self, ask: PromptBody, connection: HTTPConnection) -> int:
         """Tokens of the prompt."""
         is_alias(self._served.id, ask.model)
+<<<<<<< HEAD
         return await count_tokens(self._served, ask, await self._conversation(ask, visit_of(connection).caller.share, None))
+=======
+        items, _ = await self._conversation(ask, key_of(connection), None)
+        return await count_tokens(self._served, ask, items)
+>>>>>>> responses
 
-    async def _conversation(self, ask: PromptBody, key: str, recent: Recent | None) -> tuple[Item, ...]:
+    async def _conversation(self, ask: PromptBody, key: str, recent: Recent | None) -> tuple[tuple[Item, ...], Begun | None]:
+        """Its items, and what is known of the prompt that they make."""
         given = read_items(ask.input)
         previous_id = ask.previous_response_id
         if previous_id is None:
-            return tuple(given)
-        previous = recent.get(previous_id) if recent is not None else None
-        previous = previous or await self._store.get(key, previous_id)
-        if previous is None:
+            return tuple(given), None
+        if recent is not None and (known := recent.get(previous_id)) is not None:
+            previous, begun = known
+            return (*previous.items, *given), begun
+        stored = await self._store.get(key, previous_id)
+        if stored is None:
             message = f"Previous response with id {show(previous_id)} not found; send the whole conversation as 'input'."
             raise RequestError(400, message, code="previous_response_not_found", param="previous_response_id")
-        return (*previous.items, *given)
+        return (*stored.items, *given), None
 
 
 def _repeated(ask: ResponsesRequest, speed: Speed) -> Json:
