@@ -175,14 +175,9 @@ async def over_http(session: aiohttp.ClientSession, body: Json) -> Json:
             raise HeadwayError(f"the server refused: {await reply.text()}")
         async for event in events_of(reply.content):
             if event["type"] in ("response.completed", "response.incomplete"):
-<<<<<<< HEAD
-                last: Json = event["response"]
-    return last
-=======
                 response: Json = event["response"]
                 return response
     raise HeadwayError("the stream ended without a response")
->>>>>>> responses
 
 
 async def events_of(lines: aiohttp.StreamReader) -> AsyncIterator[Json]:

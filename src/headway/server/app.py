@@ -114,13 +114,8 @@ def _add_responses(app: FastAPI, desk: Desk, store: ResponseStore, origins: tupl
     unknown: dict[int | str, dict[str, Any]] = {404: {**ERRORS[404], "description": "No such response of this key."}}
     app.add_api_route(one, made.retrieve, methods=["GET"], responses={200: {"model": shapes.ResponseAnswer}, **unknown})
     app.add_api_route(one, made.delete, methods=["DELETE"], responses={200: {"model": shapes.DeletedResponse}, **unknown})
-<<<<<<< HEAD
     items: dict[int | str, dict[str, Any]] = {200: {"model": shapes.ItemList}, **unknown}
     app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"], responses=items)
-=======
-    listed = {200: {"model": shapes.ItemList}, **unknown}
-    app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"], responses=listed)
->>>>>>> responses
     app.add_api_websocket_route(path, ResponsesSocket(desk, turns, origins).serve)
 
 

@@ -52,11 +52,7 @@ class ResponseRenderer(Renderer):
 
     def open(self, output: Output) -> list[Json]:
         index = len(output.blocks) - 1
-<<<<<<< HEAD
-        item = {**self._item(output, index, "in_progress")}
-=======
         item = self._item(output, index, "in_progress")
->>>>>>> responses
         empty: Json = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
         events = [self._event("response.output_item.added", output_index=index, item={**item, **empty})]
         if item["type"] == "message":

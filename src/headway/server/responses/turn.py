@@ -53,15 +53,9 @@ class Turns:
         )
         check(ask)
         response_id = f"resp_{uuid.uuid4().hex}"
-<<<<<<< HEAD
         key = visit_of(connection).caller.share
-        items = await self._conversation(ask, key, recent)
-        generate = await request(served, ask, items, response_id)
-=======
-        key = key_of(connection)
         items, begun = await self._conversation(ask, key, recent)
         generate, begun = await request(served, ask, items, response_id, begun)
->>>>>>> responses
         created = int(time.time())
 
         def speak(speed: Speed) -> ResponseRenderer:
@@ -85,12 +79,8 @@ class Turns:
     async def count(self, ask: PromptBody, connection: HTTPConnection) -> int:
         """Tokens of the prompt."""
         is_alias(self._served.id, ask.model)
-<<<<<<< HEAD
-        return await count_tokens(self._served, ask, await self._conversation(ask, visit_of(connection).caller.share, None))
-=======
-        items, _ = await self._conversation(ask, key_of(connection), None)
+        items, _ = await self._conversation(ask, visit_of(connection).caller.share, None)
         return await count_tokens(self._served, ask, items)
->>>>>>> responses
 
     async def _conversation(self, ask: PromptBody, key: str, recent: Recent | None) -> tuple[tuple[Item, ...], Begun | None]:
         """Its items, and what is known of the prompt that they make."""
