@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from headway.access.allowance import Allowance
@@ -52,6 +53,8 @@ class ByteTokenizer:
 
 class PlainTemplate:
     """`<role>content` for each message, then the tools."""
+
+    abilities = SimpleNamespace(format="hermes")
 
     def render(self, messages: Sequence[dict[str, Any]], *, tools: Sequence[dict[str, Any]] | None = None) -> str:
         if any(isinstance(message.get("content"), list) for message in messages):

@@ -134,7 +134,7 @@ BAD_FIELDS = [
     ),
     ("messages", [[], None, "hi", [5], [{}]]),
     ("tools", [{}, [5]]),
-    ("tool_choice", ["required", {"type": "function", "function": {"name": "f"}}, "x", {}]),
+    ("tool_choice", ["required", {"type": "function", "function": {"name": "f"}}, {"type": "function"}, "x", {}]),
     ("response_format", [{"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {}}, "text", {}]),
     ("service_tier", ["ultrafast", "turbo", "Fast", ""]),
     ("stream_options", [{"include_usage": True}, {}, 5]),

@@ -190,8 +190,16 @@ def test_errors_have_their_types() -> None:
         {"messages": []},
         {"messages": [{"role": "tool", "content": "x"}]},
         {"stop_sequences": [""]},
-        {"tool_choice": {"type": "any"}, "tools": [TOOL]},
-        {"output_config": {"format": {"type": "json_schema", "schema": {}}}},
+        {"tool_choice": {"type": "any"}},
+        {"tool_choice": {"type": "tool"}, "tools": [TOOL]},
+        {"tool_choice": {"type": "tool", "name": "unknown"}, "tools": [TOOL]},
+        {"output_config": {"format": {"type": "xml"}}},
+        {"output_config": {"format": {"type": "json_schema", "schema": {"not": {}}}}},
+        {
+            "output_config": {"format": {"type": "json_schema", "schema": {}}},
+            "tool_choice": {"type": "any"},
+            "tools": [TOOL],
+        },
         {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
         {"tools": [{"name": "x"}]},
     ):

@@ -185,9 +185,13 @@ def test_items_that_are_not_understood_are_named(given: Any, place: str | None) 
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        ({"tool_choice": "required", "tools": [TOOL]}, "tool_choice"),
-        ({"tool_choice": {"type": "function", "name": "now"}, "tools": [TOOL]}, "tool_choice"),
-        ({"text": {"format": {"type": "json_object"}}}, "text.format"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": "always", "tools": [TOOL]}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "name": "unknown"}, "tools": [TOOL]}, "tool_choice"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
+        ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
+        ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {"not": {}}}}}, "text.format"),
+        ({"text": {"format": {"type": "json_object"}}, "tool_choice": "required", "tools": [TOOL]}, "text.format"),
         ({"tools": [TOOL, {"type": "web_search"}]}, "tools[1]"),
         ({"tools": [{"type": "custom", "name": "patch"}]}, "tools[0]"),
         ({"tools": [{"type": "function"}]}, "tools[0].name"),

@@ -37,7 +37,7 @@ class ToolChoice(Body):
 
 
 class OutputConfig(Body):
-    format: dict[str, Any] | None = Field(None, description="null; constrained output is not supported yet")
+    format: dict[str, Any] | None = Field(None, description='an object such as {"type": "json_schema", "schema": {...}}')
 
 
 class CountTokensRequest(Body):

@@ -155,7 +155,9 @@ class ChatRequest(GenerationBody):
         None, description="an integer from 0 to 20; only together with logprobs"
     )
     tools: list[Tool] | None = Field(None, description="a list of tools")
-    tool_choice: str | dict[str, Any] | None = Field(None, description='"none" or "auto"; forced calls are not supported yet')
+    tool_choice: str | dict[str, Any] | None = Field(
+        None, description='"none", "auto", "required", or an object that names a function'
+    )
     parallel_tool_calls: bool | None = Field(None, description="true or false; ignored")
     prediction: Prediction | None = Field(
         None,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.errors import RequestError
+from headway.grammar.compiler import Grammar
 from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
 from headway.server.body import show
+from headway.server.constraint import grammar_of_calls, grammar_of_format
 from headway.server.openai.params import check_min_tokens, sampling_params, stop_strings
 from headway.server.prompt import Begun, PromptTooLong, check_room, encode, encode_on, template_of, tokenize
 from headway.server.render import Json
@@ -51,12 +53,43 @@ def _check_prompt(ask: PromptBody) -> None:
 
 def _check_constraints(ask: ResponsesRequest) -> None:
     """What would need an output that is held to a form."""
-    if ask.tool_choice not in (None, "none", "auto"):
-        message = f"'tool_choice' {show(ask.tool_choice)} is not supported yet, only none and auto."
-        raise RequestError(400, message, param="tool_choice")
+    forced, _ = _forced(ask)
     form = ask.text.format if ask.text is not None else None
-    if form is not None and form.type != "text":
-        raise RequestError(400, f"'text.format' {show(form.type)} is not supported yet, only text.", param="text.format")
+    if form is None or form.type == "text":
+        return
+    if form.type not in ("json_object", "json_schema"):
+        message = f"'text.format.type' must be one of text, json_object, json_schema, not {show(form.type)}."
+        raise RequestError(400, message, param="text.format.type")
+    if form.type == "json_schema" and form.schema_ is None:
+        raise RequestError(400, "'text.format.schema' is missing; it must be a JSON schema.", param="text.format.schema")
+    if forced:
+        message = "'text.format' and a 'tool_choice' that forces a call exclude each other; leave one of them out."
+        raise RequestError(400, message, param="text.format")
+
+
+async def _constraint(served: ServedModel, ask: ResponsesRequest) -> Grammar | None:
+    """What the output is held to: calls, or the text's format."""
+    forced, name = _forced(ask)
+    if forced:
+        parallel = name is None and ask.parallel_tool_calls is not False
+        return await grammar_of_calls(served, _template_tools(ask), name, parallel=parallel)
+    form = ask.text.format if ask.text is not None else None
+    if form is None:
+        return None
+    return await grammar_of_format(served.grammars, form.type, form.schema_, "text.format")
+
+
+def _forced(ask: ResponsesRequest) -> tuple[bool, str | None]:
+    """Whether a call must come, and of which tool (None: any). Raises RequestError 400."""
+    choice = ask.tool_choice
+    if choice in (None, "none", "auto"):
+        return False, None
+    if choice == "required":
+        return True, None
+    if isinstance(choice, dict) and choice.get("type") == "function" and isinstance(choice.get("name"), str):
+        return True, choice["name"]
+    known = 'none, auto, required or {"type": "function", "name": ...}'
+    raise RequestError(400, f"'tool_choice' must be {known}, not {show(choice)}.", param="tool_choice")
 
 
 async def request(
@@ -81,6 +114,7 @@ async def request(
         stop=stop_strings(ask),
         ignore_eos=bool(ask.ignore_eos),
         min_tokens=0 if ask.generate is False else ask.min_tokens or 0,
+        constraint=None if ask.generate is False else await _constraint(served, ask),
     )
     return generate, begun
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from headway.server.body import Body
-from headway.server.openai.schemas import GenerationBody, Positive, ResponseFormat
+from headway.server.openai.schemas import GenerationBody, Positive
 
 LOGPROBS = "message.output_text.logprobs"
 """The word in `include` that asks for log probabilities."""
@@ -31,8 +31,18 @@ class FunctionTool(Body):
     strict: bool | None = Field(None, description="true or false")
 
 
+class TextFormat(Body):
+    """strict: true and false are the same here, the output always fits the schema."""
+
+    type: str = Field(description='one of "text", "json_object", "json_schema"')
+    name: str | None = Field(None, description="a string; ignored")
+    description: str | None = Field(None, description="a string; ignored")
+    schema_: dict[str, Any] | bool | None = Field(None, alias="schema", description="a JSON schema")
+    strict: bool | None = Field(None, description="true or false; the output fits the schema either way")
+
+
 class TextConfig(Body):
-    format: ResponseFormat | None = Field(None, description='an object such as {"type": "text"}')
+    format: TextFormat | None = Field(None, description='an object such as {"type": "text"}')
 
 
 class PromptBody(GenerationBody):
@@ -44,7 +54,9 @@ class PromptBody(GenerationBody):
         None, description="the id of a response that is kept; its conversation goes before the input"
     )
     tools: list[FunctionTool] | None = Field(None, description="a list of tools")
-    tool_choice: str | dict[str, Any] | None = Field(None, description='"none" or "auto"; forced calls are not supported yet')
+    tool_choice: str | dict[str, Any] | None = Field(
+        None, description='"none", "auto", "required", or an object that names a function'
+    )
     truncation: Literal["auto", "disabled"] | None = Field(
         None, description="one of auto, disabled; auto leaves out the oldest turns where the conversation is too long"
     )

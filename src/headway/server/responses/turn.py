@@ -114,7 +114,7 @@ def _repeated(ask: ResponsesRequest, speed: Speed) -> Json:
         "safety_identifier": ask.safety_identifier,
         "service_tier": speed.tier,
         "temperature": 1.0 if ask.temperature is None else ask.temperature,
-        "text": {"format": {"type": "text"}},
+        "text": {"format": _format(ask)},
         "tool_choice": ask.tool_choice or "auto",
         "tools": [tool.model_dump() for tool in ask.tools or ()],
         "top_logprobs": ask.top_logprobs or 0,
@@ -122,3 +122,12 @@ def _repeated(ask: ResponsesRequest, speed: Speed) -> Json:
         "truncation": ask.truncation or "disabled",
         "user": ask.user,
     }
+
+
+def _format(ask: ResponsesRequest) -> Json:
+    """As it was asked for, with the name that OpenAI's types want."""
+    form = ask.text.format if ask.text is not None else None
+    if form is None:
+        return {"type": "text"}
+    named = {"name": form.name or "output"} if form.type == "json_schema" else {}
+    return form.model_dump(by_alias=True, exclude_none=True) | named
