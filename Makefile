@@ -8,13 +8,14 @@ DISTILL_STAMP := $(VENV)/.installed-distill
 UV := $(shell command -v uv 2>/dev/null)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-distill lint serve bench clean
+.PHONY: demo test test-distill test-agents lint serve bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    measure standard and fast on a real model and print the table"
 	@echo "make test    lint, type checks and tests"
 	@echo "make test-distill  the tests of training, which need PyTorch (installed for it)"
+	@echo "make test-agents  Claude Code and Codex CLI, which come from npm, against the real server"
 	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
 	@echo "make bench   headway beside its peers, same machine, same model"
 	@echo "make lint    ruff and mypy alone"
@@ -60,6 +61,9 @@ test: lint
 
 test-distill: $(DISTILL_STAMP)
 	$(BIN)/pytest tests/distill
+
+test-agents: $(STAMP)
+	HEADWAY_TEST_AGENTS=1 $(BIN)/pytest tests/clients/test_agents.py
 
 serve: $(STAMP)
 	$(BIN)/headway serve smollm2
