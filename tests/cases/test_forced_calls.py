@@ -92,7 +92,8 @@ def test_messages_and_responses_force_calls_too(server: Client, tier: str) -> No
 
 @pytest.mark.parametrize("tier", SPEEDS)
 def test_messages_and_responses_hold_text_to_a_schema(server: Client, tier: str) -> None:
-    schema = {"type": "object", "properties": {"answer": {"enum": ["yes", "no"]}}, "required": ["answer"]}
+    properties = {"answer": {"enum": ["yes", "no"]}}
+    schema = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
     message = {
         "model": server.model,
         "max_tokens": 60,

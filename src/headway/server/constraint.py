@@ -1,9 +1,10 @@
-"""Constraints that a request asks for, compiled beside the event loop."""
+"""What a request holds its output to, whatever its dialect; compiled beside the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headway.errors import RequestError
@@ -17,32 +18,55 @@ from headway.server.prompt import template_of
 Tool = Mapping[str, Any]
 
 
-async def grammar_of(compiler: Compiler, make: Callable[[], Constraint], param: str) -> Grammar:
-    """make: builds the constraint, which may take milliseconds too. Raises RequestError 400 about the field `param`."""
+@dataclass(frozen=True, slots=True)
+class ForcedCall:
+    """That the output must be calls. name: of the one tool to call, once; None: any. parallel: whether there may be several."""
+
+    name: str | None
+    parallel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What text is held to. kind: text (nothing), json_object, or json_schema, which has a schema. param: the field that says
+    so."""
+
+    kind: str
+    schema: Any
+    param: str
+
+
+def check_together(forced: ForcedCall | None, form: Form | None) -> None:
+    """Raises RequestError 400 where a request asks for both."""
+    if forced is not None and form is not None and form.kind != "text":
+        message = f"'{form.param}' and a 'tool_choice' that forces a call exclude each other; leave one of them out."
+        raise RequestError(400, message, param=form.param)
+
+
+async def constraint(
+    served: ServedModel, form: Form | None, forced: ForcedCall | None = None, tools: Sequence[Tool] = ()
+) -> Grammar | None:
+    """tools: as OpenAI writes them. Raises RequestError 400 about the field that can't be kept."""
+    if forced is not None:
+        return await _compiled(served.grammars, _calls(served, tools, forced), "tool_choice")
+    if form is None or form.kind == "text":
+        return None
+    if form.kind == "json_object":
+        return await _compiled(served.grammars, json_object, form.param)
+    return await _compiled(served.grammars, lambda: json_schema(form.schema), form.param)
+
+
+async def _compiled(compiler: Compiler, make: Callable[[], Constraint], param: str) -> Grammar:
+    """make: builds the constraint, which may take milliseconds too."""
     try:
         return await asyncio.get_running_loop().run_in_executor(compiler.worker, lambda: compiler.compile(make()))
     except ConstraintError as error:
         raise RequestError(400, f"'{param}' can't be used: {error}.", param=param) from None
 
 
-async def grammar_of_format(compiler: Compiler, kind: str, schema: Any, param: str) -> Grammar | None:
-    """For a response format: text, json_object or json_schema."""
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return await grammar_of(compiler, json_object, param)
-    return await grammar_of(compiler, lambda: json_schema(schema), param)
-
-
-async def grammar_of_calls(served: ServedModel, tools: Sequence[Tool], name: str | None, *, parallel: bool) -> Grammar:
-    """For an output that must be calls of these tools (as OpenAI writes them): of the one named, or of any. Raises RequestError
-    400 about the field `tool_choice`."""
+def _calls(served: ServedModel, tools: Sequence[Tool], forced: ForcedCall) -> Callable[[], Constraint]:
     if not tools:
         raise RequestError(400, "'tool_choice' asks for a call, but 'tools' is empty.", param="tool_choice")
     form = CALL_FORMS[template_of(served).abilities.format]
     special = special_token_of(served.tokenizer.token_bytes, served.tokenizer.encode)
-
-    def calls() -> Constraint:
-        return forced_calls(tools, name, form, parallel=parallel, special_token=special)
-
-    return await grammar_of(served.grammars, calls, "tool_choice")
+    return lambda: forced_calls(tools, forced.name, form, parallel=forced.parallel, special_token=special)

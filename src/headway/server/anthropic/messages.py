@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from headway.errors import RequestError
-from headway.grammar.compiler import Grammar
 from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
@@ -15,31 +13,21 @@ from headway.sampling.params import SamplingParams
 from headway.server.anthropic.blocks import prefill_of, template_messages, template_tools
 from headway.server.anthropic.schemas import CountTokensRequest, MessagesRequest
 from headway.server.body import show
-from headway.server.constraint import grammar_of_calls, grammar_of_format
+from headway.server.constraint import ForcedCall, Form, check_together, constraint
 from headway.server.prompt import PromptTooLong, check_room, encode, template_of, tokenize
 from headway.text.parts import Reader
 
 
 def check(ask: MessagesRequest) -> None:
     """Refuses, with a 400 that names the field, what isn't supported yet."""
-    choice, form = ask.tool_choice, _format(ask)
-    if choice is not None and choice.type == "tool" and choice.name is None:
-        raise RequestError(400, "'tool_choice.name' is missing: say which tool.", param="tool_choice.name")
-    if form is None:
-        return
-    if form.get("type") != "json_schema" or not isinstance(form.get("schema"), dict | bool):
-        message = f'\'output_config.format\' must be {{"type": "json_schema", "schema": {{...}}}}, not {show(form)}.'
-        raise RequestError(400, message, param="output_config.format")
-    if _forces(ask):
-        message = "'output_config.format' and a 'tool_choice' that forces a call exclude each other; leave one of them out."
-        raise RequestError(400, message, param="output_config.format")
+    check_together(_forced(ask), _form(ask))
 
 
 async def request(served: ServedModel, ask: MessagesRequest, answer_id: str) -> GenerateRequest:
     """At standard mode until the speed is known. max_tokens is lowered to the room that the prompt leaves."""
     with _known_words():
         ids = await encode(served, _render(served, ask), "messages")
-    constraint = await _constraint(served, ask)
+    held_to = await constraint(served, _form(ask), _forced(ask), template_tools(ask.tools))
     return GenerateRequest(
         id=answer_id,
         prompt=ids,
@@ -51,28 +39,32 @@ async def request(served: ServedModel, ask: MessagesRequest, answer_id: str) -> 
             top_k=ask.top_k or 0,
         ),
         stop=tuple(ask.stop_sequences or ()),
-        constraint=constraint,
+        constraint=held_to,
     )
 
 
-async def _constraint(served: ServedModel, ask: MessagesRequest) -> Grammar | None:
-    """What the output is held to: calls, or the output's format."""
-    choice, form = ask.tool_choice, _format(ask)
-    if choice is not None and _forces(ask):
-        name = choice.name if choice.type == "tool" else None
-        parallel = name is None and not choice.disable_parallel_tool_use
-        return await grammar_of_calls(served, template_tools(ask.tools), name, parallel=parallel)
-    if form is None:
+def _forced(ask: MessagesRequest) -> ForcedCall | None:
+    """What `tool_choice` forces. Raises RequestError 400."""
+    choice = ask.tool_choice
+    if choice is None or choice.type in ("auto", "none"):
         return None
-    return await grammar_of_format(served.grammars, "json_schema", form["schema"], "output_config.format")
+    if choice.type == "any":
+        return ForcedCall(None, not choice.disable_parallel_tool_use)
+    if choice.name is None:
+        raise RequestError(400, "'tool_choice.name' is missing: say which tool.", param="tool_choice.name")
+    return ForcedCall(choice.name, False)
 
 
-def _forces(ask: MessagesRequest) -> bool:
-    return ask.tool_choice is not None and ask.tool_choice.type in ("any", "tool")
-
-
-def _format(ask: MessagesRequest) -> dict[str, Any] | None:
-    return None if ask.output_config is None else ask.output_config.format
+def _form(ask: MessagesRequest) -> Form | None:
+    """What `output_config.format` holds the text to. Raises RequestError 400."""
+    asked = None if ask.output_config is None else ask.output_config.format
+    if asked is None:
+        return None
+    if asked.get("type") != "json_schema" or not isinstance(asked.get("schema"), dict | bool):
+        form = '{"type": "json_schema", "schema": {...}}'
+        message = f"'output_config.format' must be {form}, not {show(asked)}."
+        raise RequestError(400, message, param="output_config.format")
+    return Form("json_schema", asked["schema"], "output_config.format")
 
 
 async def count_tokens(served: ServedModel, ask: CountTokensRequest) -> int:

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.errors import RequestError
-from headway.grammar.compiler import Grammar
 from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest, TokenLogprob
 from headway.runtime.served import ServedModel
-from headway.server.body import show
-from headway.server.constraint import grammar_of_calls
+from headway.server.constraint import ForcedCall, check_together, constraint
 from headway.server.modes import Speed
 from headway.server.openai.chunks import ChunkRenderer, Envelope
 from headway.server.openai.logprobs import chat_logprobs
-from headway.server.openai.params import check_min_tokens, check_stream_options, constraint_of, sampling_params, stop_strings
+from headway.server.openai.params import (
+    check_min_tokens,
+    check_stream_options,
+    forced_call,
+    form_of,
+    sampling_params,
+    stop_strings,
+)
 from headway.server.openai.schemas import ChatRequest
 from headway.server.output import CallBlock, Output
 from headway.server.prompt import check_room, encode, encode_start, template_of
@@ -28,10 +33,7 @@ def check(ask: ChatRequest) -> None:
     check_stream_options(ask)
     if ask.top_logprobs is not None and not ask.logprobs:
         raise RequestError(400, "'top_logprobs' is only allowed when 'logprobs' is true.", param="top_logprobs")
-    forced, _ = _forced(ask)
-    if forced and ask.response_format is not None and ask.response_format.type != "text":
-        message = "'response_format' and a 'tool_choice' that forces a call exclude each other; leave one of them out."
-        raise RequestError(400, message, param="response_format")
+    check_together(_forced(ask), form_of(ask))
     for index, turn in enumerate(ask.messages):
         if turn.content is None and turn.role != "assistant":
             path = f"messages[{index}].content"
@@ -46,7 +48,7 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
     max_tokens = room if wanted is None else min(wanted, room)
     check_min_tokens(ask, max_tokens)
     logprobs = (ask.top_logprobs or 0) if ask.logprobs else None
-    constraint = await _constraint(served, ask)
+    held_to = await constraint(served, form_of(ask), _forced(ask), _tools(ask))
     prediction = tuple(await encode_start(served, ask.prediction.text)) if ask.prediction is not None else ()
     return [
         GenerateRequest(
@@ -59,32 +61,19 @@ async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> lis
             ignore_eos=bool(ask.ignore_eos),
             min_tokens=ask.min_tokens or 0,
             prediction=prediction,
-            constraint=constraint,
+            constraint=held_to,
         )
         for choice in range(ask.n or 1)
     ]
 
 
-async def _constraint(served: ServedModel, ask: ChatRequest) -> Grammar | None:
-    """What the output is held to: calls, or the response format."""
-    forced, name = _forced(ask)
-    if not forced:
-        return await constraint_of(ask, served.grammars)
-    return await grammar_of_calls(served, _tools(ask), name, parallel=name is None and ask.parallel_tool_calls is not False)
+def _forced(ask: ChatRequest) -> ForcedCall | None:
+    def name_in(choice: Json) -> Any:
+        function = choice.get("function")
+        return function.get("name") if isinstance(function, dict) else None
 
-
-def _forced(ask: ChatRequest) -> tuple[bool, str | None]:
-    """Whether a call must come, and of which tool (None: any). Raises RequestError 400."""
-    choice = ask.tool_choice
-    if choice in (None, "none", "auto"):
-        return False, None
-    if choice == "required":
-        return True, None
-    function = choice.get("function") if isinstance(choice, dict) and choice.get("type") == "function" else None
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        known = 'none, auto, required or {"type": "function", "function": {"name": ...}}'
-        raise RequestError(400, f"'tool_choice' must be {known}, not {show(choice)}.", param="tool_choice")
-    return True, function["name"]
+    example = '{"type": "function", "function": {"name": ...}}'
+    return forced_call(ask.tool_choice, name_in, example, ask.parallel_tool_calls)
 
 
 def _render(served: ServedModel, ask: ChatRequest) -> str:

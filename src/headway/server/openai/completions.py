@@ -11,6 +11,7 @@ from headway.errors import RequestError
 from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest, TokenLogprob
 from headway.runtime.served import ServedModel
+from headway.server.constraint import constraint
 from headway.server.modes import Speed
 from headway.server.openai.chunks import ChunkRenderer, Envelope
 from headway.server.openai.logprobs import CompletionLogprobs
@@ -18,7 +19,7 @@ from headway.server.openai.params import (
     check_min_tokens,
     check_stream_options,
     check_token_ids,
-    constraint_of,
+    form_of,
     sampling_params,
     stop_strings,
 )
@@ -91,7 +92,7 @@ async def requests(
     """One per choice, prompt by prompt, at standard mode until the speed is known. Seeds count within a prompt, so that
     each prompt's output is what it would be alone."""
     n = ask.n or 1
-    constraint = await constraint_of(ask, served.grammars)
+    held_to = await constraint(served, form_of(ask))
     return [
         GenerateRequest(
             id=f"{answer_id}-{nth * n + choice}",
@@ -102,7 +103,7 @@ async def requests(
             stop=stop_strings(ask),
             ignore_eos=bool(ask.ignore_eos),
             min_tokens=ask.min_tokens or 0,
-            constraint=constraint,
+            constraint=held_to,
         )
         for nth, prompt in enumerate(all_prompts)
         for choice in range(n)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from headway.errors import RequestError
-from headway.grammar.compiler import Compiler, Grammar
 from headway.sampling.params import SamplingParams
 from headway.server.body import show
-from headway.server.constraint import grammar_of_format
+from headway.server.constraint import ForcedCall, Form
 from headway.server.openai.schemas import MAX_SEED, GenerationBody
 
 
@@ -61,14 +61,30 @@ def check_min_tokens(ask: GenerationBody, max_tokens: int) -> None:
         raise RequestError(400, message, param="min_tokens")
 
 
-async def constraint_of(ask: GenerationBody, compiler: Compiler) -> Grammar | None:
+def form_of(ask: GenerationBody) -> Form | None:
     """What `response_format` holds the output to. Raises RequestError 400."""
     asked = ask.response_format
     if asked is None:
         return None
     if asked.type == "json_schema" and asked.json_schema is None:
         raise RequestError(400, "'response_format.json_schema' is missing.", param="response_format.json_schema")
-    return await grammar_of_format(compiler, asked.type, asked.schema_asked, "response_format")
+    return Form(asked.type, asked.schema_asked, "response_format")
+
+
+def forced_call(
+    choice: Any, name_in: Callable[[dict[str, Any]], Any], example: str, parallel: bool | None
+) -> ForcedCall | None:
+    """What `tool_choice` forces. name_in: finds the function's name in an object that names one, such as `example`; parallel:
+    as `parallel_tool_calls` has it. Raises RequestError 400."""
+    if choice in (None, "none", "auto"):
+        return None
+    if choice == "required":
+        return ForcedCall(None, parallel is not False)
+    name = name_in(choice) if isinstance(choice, dict) and choice.get("type") == "function" else None
+    if not isinstance(name, str):
+        message = f"'tool_choice' must be none, auto, required or {example}, not {show(choice)}."
+        raise RequestError(400, message, param="tool_choice")
+    return ForcedCall(name, False)
 
 
 def check_token_ids(ids: Sequence[int], vocab_size: int, path: str) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.errors import RequestError
-from headway.grammar.compiler import Grammar
 from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
 from headway.server.body import show
-from headway.server.constraint import grammar_of_calls, grammar_of_format
-from headway.server.openai.params import check_min_tokens, sampling_params, stop_strings
+from headway.server.constraint import ForcedCall, Form, check_together, constraint
+from headway.server.openai.params import check_min_tokens, forced_call, sampling_params, stop_strings
 from headway.server.prompt import Begun, PromptTooLong, check_room, encode, encode_on, template_of, tokenize
 from headway.server.render import Json
 from headway.server.responses.items import Item, template_messages
@@ -26,7 +25,7 @@ LARGEST_RESERVE = 4
 def check(ask: ResponsesRequest) -> None:
     """Refuses, with a 400 that names the field, what no type can refuse and what isn't supported."""
     _check_prompt(ask)
-    _check_constraints(ask)
+    check_together(_forced(ask), _form(ask))
     if ask.max_tokens is not None:
         raise RequestError(400, "'max_tokens' is called 'max_output_tokens' here.", param="max_tokens")
     if ask.background:
@@ -51,45 +50,22 @@ def _check_prompt(ask: PromptBody) -> None:
             raise RequestError(400, f"'{place}.name' is missing; it must be a string.", param=f"{place}.name")
 
 
-def _check_constraints(ask: ResponsesRequest) -> None:
-    """What would need an output that is held to a form."""
-    forced, _ = _forced(ask)
-    form = ask.text.format if ask.text is not None else None
-    if form is None or form.type == "text":
-        return
-    if form.type not in ("json_object", "json_schema"):
-        message = f"'text.format.type' must be one of text, json_object, json_schema, not {show(form.type)}."
-        raise RequestError(400, message, param="text.format.type")
-    if form.type == "json_schema" and form.schema_ is None:
-        raise RequestError(400, "'text.format.schema' is missing; it must be a JSON schema.", param="text.format.schema")
-    if forced:
-        message = "'text.format' and a 'tool_choice' that forces a call exclude each other; leave one of them out."
-        raise RequestError(400, message, param="text.format")
-
-
-async def _constraint(served: ServedModel, ask: ResponsesRequest) -> Grammar | None:
-    """What the output is held to: calls, or the text's format."""
-    forced, name = _forced(ask)
-    if forced:
-        parallel = name is None and ask.parallel_tool_calls is not False
-        return await grammar_of_calls(served, _template_tools(ask), name, parallel=parallel)
-    form = ask.text.format if ask.text is not None else None
-    if form is None:
+def _form(ask: ResponsesRequest) -> Form | None:
+    """What `text.format` holds the text to. Raises RequestError 400."""
+    asked = ask.text.format if ask.text is not None else None
+    if asked is None:
         return None
-    return await grammar_of_format(served.grammars, form.type, form.schema_, "text.format")
+    if asked.type not in ("text", "json_object", "json_schema"):
+        message = f"'text.format.type' must be one of text, json_object, json_schema, not {show(asked.type)}."
+        raise RequestError(400, message, param="text.format.type")
+    if asked.type == "json_schema" and asked.schema_ is None:
+        raise RequestError(400, "'text.format.schema' is missing; it must be a JSON schema.", param="text.format.schema")
+    return Form(asked.type, asked.schema_, "text.format")
 
 
-def _forced(ask: ResponsesRequest) -> tuple[bool, str | None]:
-    """Whether a call must come, and of which tool (None: any). Raises RequestError 400."""
-    choice = ask.tool_choice
-    if choice in (None, "none", "auto"):
-        return False, None
-    if choice == "required":
-        return True, None
-    if isinstance(choice, dict) and choice.get("type") == "function" and isinstance(choice.get("name"), str):
-        return True, choice["name"]
-    known = 'none, auto, required or {"type": "function", "name": ...}'
-    raise RequestError(400, f"'tool_choice' must be {known}, not {show(choice)}.", param="tool_choice")
+def _forced(ask: ResponsesRequest) -> ForcedCall | None:
+    example = '{"type": "function", "name": ...}'
+    return forced_call(ask.tool_choice, lambda choice: choice.get("name"), example, ask.parallel_tool_calls)
 
 
 async def request(
@@ -105,6 +81,9 @@ async def request(
     room = check_room(served, ids, "input")
     max_tokens = room if ask.max_output_tokens is None else min(ask.max_output_tokens, room)
     check_min_tokens(ask, max_tokens)
+    held_to = None
+    if ask.generate is not False:
+        held_to = await constraint(served, _form(ask), _forced(ask), _template_tools(ask))
     generate = GenerateRequest(
         id=response_id,
         prompt=ids,
@@ -114,7 +93,7 @@ async def request(
         stop=stop_strings(ask),
         ignore_eos=bool(ask.ignore_eos),
         min_tokens=0 if ask.generate is False else ask.min_tokens or 0,
-        constraint=None if ask.generate is False else await _constraint(served, ask),
+        constraint=held_to,
     )
     return generate, begun
 
