@@ -20,31 +20,26 @@ help:
 	@echo "make bench   headway beside its peers, same machine, same model"
 	@echo "make lint    ruff and mypy alone"
 
-$(STAMP): pyproject.toml constraints.txt
+# $(1): the extra to install headway with
 ifeq ($(UV),)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+make_venv = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install -q --upgrade pip
+install = $(BIN)/python -m pip install -q -c constraints.txt -e '.[$(1)]'
 else
-	$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev]'
+make_venv = $(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
+install = $(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[$(1)]'
 endif
+
+$(STAMP): pyproject.toml constraints.txt
+	$(make_venv)
+	$(call install,dev)
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
-ifeq ($(UV),)
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[bench]'
-else
-	$(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[bench]'
-endif
+	$(call install,bench)
 	@touch $@
 
 $(DISTILL_STAMP): $(STAMP)
-ifeq ($(UV),)
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[distill]'
-else
-	$(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[distill]'
-endif
+	$(call install,distill)
 	@touch $@
 
 demo: $(STAMP)
