@@ -9,20 +9,14 @@ from headway.config import EngineSettings
 from headway.engines.base import Engine
 
 
-def _openvino(
-    folder: Path,
-    settings: EngineSettings,
-    context_length: int,
-    max_context_tokens: int,
-    head: Path | None,
-    taps: Sequence[int],
-) -> Engine:
-    from headway.engines.openvino import OpenVINOEngine  # imported only when used: it loads a large library
+def _openvino() -> Callable[..., Engine]:
+    from headway.engines.openvino import OpenVINOEngine
 
-    return OpenVINOEngine(folder, settings, context_length, max_context_tokens, head, taps)
+    return OpenVINOEngine
 
 
-ENGINES: dict[str, Callable[[Path, EngineSettings, int, int, Path | None, Sequence[int]], Engine]] = {"openvino": _openvino}
+ENGINES: dict[str, Callable[[], Callable[..., Engine]]] = {"openvino": _openvino}
+"""What imports an engine, which loads a large library, and gives its class."""
 
 
 def open_engine(
@@ -38,4 +32,4 @@ def open_engine(
     context_length: the model's own limit in tokens. max_context_tokens: what all seats together could fill; the KV pool gets no
     larger unless the settings say so. taps: the layers, from 0, that `Engine.features` reads; a draft head brings its own.
     """
-    return ENGINES[settings.name](folder, settings, context_length, max_context_tokens, head, taps)
+    return ENGINES[settings.name]()(folder, settings, context_length, max_context_tokens, head, taps)
