@@ -14,12 +14,13 @@ import pytest
 from fake_engine import FakeEngine, following
 
 from headway.modes import Mode, ModeName, Modes
-from headway.runtime.api import Delta, GenerateRequest
+from headway.runtime.api import Delta, GenerateRequest, Usage
 from headway.runtime.loop import EngineLoop
 from headway.sampling.params import SamplingParams
 from headway.scheduler.blocks import BlockPool
 from headway.scheduler.cost import CostModel
 from headway.scheduler.limits import Limits
+from headway.scheduler.lookup import DraftSource
 from headway.scheduler.scheduler import Scheduler
 
 AHEAD = 3
@@ -64,12 +65,18 @@ class Foreseeing(FakeEngine):
         return guesses, np.full(guesses.shape, 0.9, np.float32)
 
 
-def serve(engine: Foreseeing, *requests: tuple[ModeName, list[int], int]) -> tuple[list[list[int]], EngineLoop]:
-    """The tokens of each answer, and the loop, which has ended. Steps with drafts cost little, so drafts pay."""
+def started(engine: Foreseeing) -> tuple[BlockPool, EngineLoop]:
+    """Steps with drafts cost little, so drafts pay."""
     pool = BlockPool(engine.info.num_blocks, engine.info.block_size)
     scheduler = Scheduler(MODES, pool, CostModel([(1, 0.001), (64, 0.0011)], 0.0, 0.0), Limits())
     loop = EngineLoop(engine, scheduler, MODES, TOKENIZER)
     loop.start()
+    return pool, loop
+
+
+def serve(engine: Foreseeing, *requests: tuple[ModeName, list[int], int]) -> tuple[list[list[int]], EngineLoop]:
+    """The tokens of each answer, and the loop, which has ended."""
+    pool, loop = started(engine)
     params = SamplingParams(temperature=0.0, logprobs=0)
 
     async def answer(number: int, mode: ModeName, prompt: list[int], most: int) -> list[int]:
@@ -88,6 +95,22 @@ def serve(engine: Foreseeing, *requests: tuple[ModeName, list[int], int]) -> tup
         loop.close()
         assert pool.num_free == pool.num_blocks
         pool.check()
+
+
+def usage_until(stop: str) -> Usage:
+    """Of a request whose guesses are all right, and which a stop string ends."""
+    _, loop = started(Foreseeing(right))
+
+    async def last() -> Delta:
+        request = GenerateRequest("r", [1, 2, 5], 40, ModeName.STANDARD, SamplingParams(temperature=0.0), stop=(stop,))
+        return [delta async for delta in loop.submit(request)][-1]
+
+    try:
+        delta = asyncio.run(asyncio.wait_for(last(), 20))
+    finally:
+        loop.close()
+    assert delta.finish_reason == "stop" and delta.usage is not None
+    return delta.usage
 
 
 def chain(token: int, n: int) -> list[int]:
@@ -131,6 +154,15 @@ def test_several_at_once_each_get_their_own_guesses() -> None:
 def test_short_answers_end_where_they_should(most: int) -> None:
     (text,), _ = serve(Foreseeing(right), (ModeName.STANDARD, [1, 2, 5], most))
     assert text == chain(5, most)
+
+
+@pytest.mark.parametrize("length", [3, 8, 9, 10])
+def test_right_guesses_behind_a_stop_string_are_not_counted_as_accepted(length: int) -> None:
+    usage = usage_until("".join(map(chr, chain(5, length)[-2:])))
+    assert usage.completion_tokens == length
+    assert 0 < usage.accepted.total() <= length - 1
+    assert usage.drafted.keys() == {DraftSource.DRAFT_HEAD}
+    assert all(0 <= usage.accepted[source] <= usage.drafted[source] for source in DraftSource)
 
 
 def test_a_head_that_fails_is_not_used_any_more(caplog: pytest.LogCaptureFixture) -> None:

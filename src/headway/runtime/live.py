@@ -50,7 +50,7 @@ class Live:
         # Drafts that were right, but behind a stop string, have not become output; they are of the last step.
         unread = accepted.total() - max(0, self.num_delivered - 1)
         if unread > 0:
-            accepted[request.lookup.source] -= min(unread, accepted[request.lookup.source])
+            accepted[request.last_source] -= min(unread, accepted[request.last_source])
         return Usage(
             prompt_tokens=request.num_prompt if request.started_at is not None else 0,
             completion_tokens=self.num_delivered,

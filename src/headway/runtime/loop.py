@@ -16,6 +16,7 @@ from headway.engines.base import Engine
 from headway.errors import RequestError
 from headway.modes import ModeName, Modes
 from headway.runtime.api import Delta, FinishReason, GenerateRequest, TokenLogprob
+from headway.runtime.foresight import Foresight
 from headway.runtime.live import Live
 from headway.runtime.observer import Observer, RequestLog, StepLog
 from headway.runtime.outbox import Outbox, outbox_of
@@ -28,7 +29,7 @@ from headway.scheduler.cost import CostModel
 from headway.scheduler.guided import GuidedLookup
 from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
-from headway.scheduler.scheduler import Received, Scheduler
+from headway.scheduler.scheduler import Scheduler
 from headway.scheduler.step import Step
 from headway.text.stream import TextStream
 from headway.text.tokenizer import Tokenizer
@@ -68,8 +69,7 @@ class EngineLoop:
         self._accepting = True
         self._stopping = False
         self._failures = 0
-        self._foresees = engine.info.num_drafts > 0
-        self._to_foresee: list[tuple[int, Request]] = []
+        self._foresight = Foresight(engine, scheduler)
         self._thread = threading.Thread(target=self._run, name="headway-engine", daemon=True)
 
     def start(
@@ -241,7 +241,7 @@ class EngineLoop:
         outbox = Outbox()
         while True:
             begun = self._clock()
-            self._foresee()
+            self._foresight.ask()
             with self._lock:
                 step = None if self._stopping else self._scheduler.plan(begun)
                 if step is None and not outbox.tokens:
@@ -286,8 +286,7 @@ class EngineLoop:
             for request_id in leaving:
                 self._scheduler.cancel(request_id)
             received = self._scheduler.complete(step, [[s.token for s in row] for row in sampled], ended, ended - begun)
-            if self._foresees:
-                self._to_foresee = _places(step, self._scheduler.worth_foreseeing(received))
+            self._foresight.note(step, received)
             left = [(self._live[i], why) for i, why in leaving.items() if i in self._live]
             self._send([(live, self._last(live, "", why, error=live.failure)) for live, why in left])
         if self._step_log:
@@ -296,20 +295,6 @@ class EngineLoop:
             missed = abs((ended - begun) / step.predicted - 1.0)
             self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)
         return outbox_of(received, sampling, sampled)
-
-    def _foresee(self) -> None:
-        """Ask the engine's draft head how those in the last step go on. It only costs speed if that fails."""
-        asked, self._to_foresee = self._to_foresee, []
-        if not asked:
-            return
-        try:
-            guesses, likelihoods = self._engine.draft([place for place, _ in asked], [r.tokens[-1] for _, r in asked])
-        except Exception:
-            log.exception("the draft head failed, and is not used any more")
-            self._foresees = False
-            return
-        for (_, request), tokens, likely in zip(asked, guesses.tolist(), likelihoods.tolist(), strict=True):
-            self._scheduler.foresee(request, tokens, likely)
 
     def _hand_out(self, outbox: Outbox) -> None:
         """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""
@@ -388,13 +373,3 @@ class EngineLoop:
                     self._send([(live, self._last(live, "", "error", error="the engine failed in this step"))])
         if self._failures >= MAX_FAILURES:
             raise RuntimeError(f"{self._failures} steps failed one after the other") from error
-
-
-def _places(step: Step, wanted: Sequence[Received]) -> list[tuple[int, Request]]:
-    """Requests that shall be foreseen, and the row of logits that the last token of each came from."""
-    first = 0
-    starts: dict[str, int] = {}
-    for row in step.rows:
-        starts[row.request.id] = first
-        first += row.num_samples
-    return [(starts[w.request.id] + w.num_tokens - 1, w.request) for w in wanted]

@@ -65,7 +65,11 @@ class Request:
     """What the engine's draft head has guessed, for the position that it did so."""
     uses_foreseen: bool = False
     """Whether `drafts` are the head's."""
+    last_source: DraftSource = DraftSource.OWN_TEXT
+    """Of the drafts that were verified last."""
     _looked_up: list[int] = field(default_factory=list)
+    _looked_at: int = -1
+    """How long the text was when drafts were looked up last."""
     tokens_per_step: float = 1.0
     """Tokens that a step it rides in brings, of late."""
     drafted: Counter[DraftSource] = field(default_factory=Counter)
@@ -124,12 +128,11 @@ class Request:
         self.uses_foreseen = False
         if self.pending != 1 or self.first_token_at is None:
             self.lookup.enter(self.tokens, self.num_computed)
-            self.drafts = self._looked_up = []
+            self.drafts, self._looked_up, self._looked_at = [], [], -1
             return
-        most = self.max_tokens - self.num_output - 1
-        self.drafts = self._looked_up = self.lookup.propose(self.tokens, self.num_output, most)
+        self.drafts = self._look_up()
         if self.foreseen is not None and self.foreseen.position == len(self.tokens):
-            foreseen = self.foreseen.tokens[:most]
+            foreseen = self.foreseen.tokens[: self._room]
             if self.guide is not None:
                 foreseen = foreseen[: self.guide.fitting(foreseen)]
             ahead = self.foreseen.survivals[: len(foreseen)]
@@ -140,15 +143,27 @@ class Request:
 
     def knows_on(self) -> bool:
         """Whether drafts that can be looked up are so good that it isn't worth asking for others."""
-        found = self.lookup.propose(self.tokens, self.num_output, LOOKED_AT)
+        found = self._look_up()[:LOOKED_AT]
         return expected([self.lookup.survival(k) for k in range(len(found))]) >= GOOD
+
+    @property
+    def _room(self) -> int:
+        """Drafts that the output may take before its last token."""
+        return self.max_tokens - self.num_output - 1
+
+    def _look_up(self) -> list[int]:
+        """Once for each length of the text: a row that doesn't ride has nothing new to look for."""
+        if self._looked_at != len(self.tokens):
+            self._looked_up = self.lookup.propose(self.tokens, self.num_output, self._room)
+            self._looked_at = len(self.tokens)
+        return self._looked_up
 
     def note_drafts(self, verified: int, right: int) -> None:
         """Count the drafts of a step."""
         if verified:
-            source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
-            self.drafted[source] += verified
-            self.accepted[source] += right
+            self.last_source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
+            self.drafted[self.last_source] += verified
+            self.accepted[self.last_source] += right
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""
