@@ -18,6 +18,15 @@ def following(token: int) -> int:
     return (token * 7 + 3) % 256
 
 
+def chain(token: int, n: int) -> list[int]:
+    """The n tokens that follow."""
+    out = []
+    for _ in range(n):
+        token = following(token)
+        out.append(token)
+    return out
+
+
 class FakeEngine:
     """Remembers what was written to each block, and fails if a row is given blocks that don't hold its own past."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_engine import FakeEngine, following
+from fake_engine import FakeEngine, chain, following
 
 from headway.modes import Mode, ModeName, Modes
 from headway.runtime.api import Delta, GenerateRequest, Usage
@@ -111,14 +111,6 @@ def usage_until(stop: str) -> Usage:
         loop.close()
     assert delta.finish_reason == "stop" and delta.usage is not None
     return delta.usage
-
-
-def chain(token: int, n: int) -> list[int]:
-    out = []
-    for _ in range(n):
-        token = following(token)
-        out.append(token)
-    return out
 
 
 LONG = (ModeName.STANDARD, [1, 2, 5], 40)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_engine import FakeEngine, following
+from fake_engine import FakeEngine, chain, following
 
 from headway.errors import RequestError
 from headway.grammar.compiler import Compiler
@@ -93,14 +93,6 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 async def collect(stream: Stream) -> list[Delta]:
     return [delta async for delta in stream]
-
-
-def chain(token: int, n: int) -> list[int]:
-    out = []
-    for _ in range(n):
-        token = following(token)
-        out.append(token)
-    return out
 
 
 def tokens_of(deltas: list[Delta]) -> list[int]:

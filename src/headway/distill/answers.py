@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.distill.whole_file import write_whole
 from headway.errors import UsageError
 
 Halves = NDArray[np.float16]
@@ -93,7 +93,7 @@ class AnswerStore:
             return
         name = f"{int(self._shards[-1]) + 1 if self._shards else 1:05}"
         fresh = self._fresh
-        _write(self.folder / (name + _FEATURES), lambda file: np.save(file, np.concatenate([a.features for a in fresh])))
+        write_whole(self.folder / (name + _FEATURES), lambda file: np.save(file, np.concatenate([a.features for a in fresh])))
         arrays = {
             "numbers": np.array([a.number for a in fresh], np.int64),
             "prompts": np.array([token for a in fresh for token in a.prompt], np.int32),
@@ -102,7 +102,7 @@ class AnswerStore:
             "lengths": np.array([len(a.tokens) for a in fresh], np.int32),
         }
         # Last: with this file the shard is there.
-        _write(self.folder / (name + _REST), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        write_whole(self.folder / (name + _REST), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
         self._shards.append(name)
         self._fresh, self._fresh_tokens = [], 0
 
@@ -131,7 +131,7 @@ class AnswerStore:
 
 def _check(path: Path, facts: dict[str, Any]) -> None:
     if not path.exists():
-        _write(path, lambda file: file.write(json.dumps(facts, indent=2).encode()))
+        write_whole(path, lambda file: file.write(json.dumps(facts, indent=2).encode()))
         return
     try:
         known = json.loads(path.read_bytes())
@@ -143,17 +143,3 @@ def _check(path: Path, facts: dict[str, Any]) -> None:
                 f"{path.parent} holds answers of another kind ({key}: {known.get(key)}, now {value}): "
                 f"give another --work, or delete it"
             )
-
-
-def _write(path: Path, write: Any) -> None:
-    """The file is there whole or not at all, also after a crash."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import pickle
 import time
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from headway.distill.accuracy import Ints, places_with
 from headway.distill.answers import Answers, Halves
 from headway.distill.loss import SparseCrossEntropy
 from headway.distill.network import Network, Tensor
+from headway.distill.whole_file import write_whole
 from headway.engines.graph import Ends
 from headway.engines.openvino import NUM_DRAFTS
 from headway.errors import UsageError
@@ -164,16 +164,7 @@ class Trainer:
         }
         buffer = io.BytesIO()  # torch's own writer has other errors for a full disk
         torch.save(state, buffer)
-        part = path.with_name(path.name + ".part")
-        try:
-            with part.open("wb") as file:
-                file.write(buffer.getbuffer())
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        write_whole(path, lambda file: file.write(buffer.getbuffer()))
 
     def restore(self, path: Path) -> None:
         """Raises UsageError if the checkpoint is damaged, or of another training."""

@@ -12,10 +12,11 @@ from starlette.responses import Response
 from headway import __version__
 from headway.server.answer import Answer
 from headway.server.endpoint import Desk
-from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, resolve_speed
+from headway.server.modes import Speed
 from headway.server.openai import chat, completions
 from headway.server.openai.chunks import Envelope
 from headway.server.openai.limits import OpenAICulture
+from headway.server.openai.params import speed_of
 from headway.server.openai.schemas import ChatRequest, CompletionRequest, GenerationBody
 
 
@@ -29,7 +30,7 @@ class OpenAIEndpoints:
 
     async def chat(self, request: Request) -> Response:
         ask = await self._desk.read(ChatRequest, request)
-        speed = self._speed(ask, request)
+        speed = speed_of(self._served, ask, request)
         chat.check(ask)
         self._desk.check_seats(speed, ask.n or 1)
         answer_id = f"chatcmpl-{uuid.uuid4().hex}"
@@ -45,7 +46,7 @@ class OpenAIEndpoints:
 
     async def completions(self, request: Request) -> Response:
         ask = await self._desk.read(CompletionRequest, request)
-        speed = self._speed(ask, request)
+        speed = speed_of(self._served, ask, request)
         completions.check(ask)
         self._desk.check_seats(speed, completions.num_prompts(ask) * (ask.n or 1))
         answer_id = f"cmpl-{uuid.uuid4().hex}"
@@ -61,16 +62,6 @@ class OpenAIEndpoints:
             return completions.CompletionRenderer(envelope, ask, self._served.tokenizer.token_bytes, speed, echoes)
 
         return Answer(generation, speak, self._culture, stream=bool(ask.stream))
-
-    def _speed(self, ask: GenerationBody, request: Request) -> Speed:
-        return resolve_speed(
-            self._served.id,
-            self._served.modes,
-            model=ask.model,
-            tier=ask.service_tier,
-            tpot_ms=request.headers.get(PACE_HEADER),
-            ttft_ms=request.headers.get(TTFT_HEADER),
-        )
 
     def _envelope(self, answer_id: str, ask: GenerationBody, speed: Speed) -> Envelope:
         return Envelope(answer_id, int(time.time()), ask.model, speed.tier, self._fingerprint)

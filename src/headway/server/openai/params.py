@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from starlette.requests import HTTPConnection
+
 from headway.errors import RequestError
+from headway.runtime.served import ServedModel
 from headway.sampling.params import SamplingParams
 from headway.server.body import show
 from headway.server.constraint import ForcedCall, Form
+from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, resolve_speed
 from headway.server.openai.schemas import MAX_SEED, GenerationBody
 
 
@@ -92,3 +96,15 @@ def check_token_ids(ids: Sequence[int], vocab_size: int, path: str) -> None:
     if wrong is not None:
         message = f"'{path}' holds {show(wrong)}; token ids go from 0 to {vocab_size - 1}."
         raise RequestError(400, message, param="prompt")
+
+
+def speed_of(served: ServedModel, ask: GenerationBody, connection: HTTPConnection) -> Speed:
+    """What is asked for in the body and the headers. Raises RequestError."""
+    return resolve_speed(
+        served.id,
+        served.modes,
+        model=ask.model,
+        tier=ask.service_tier,
+        tpot_ms=connection.headers.get(PACE_HEADER),
+        ttft_ms=connection.headers.get(TTFT_HEADER),
+    )

@@ -14,7 +14,8 @@ from headway.server.answer import Keep
 from headway.server.body import show
 from headway.server.endpoint import Desk
 from headway.server.generation import Generation
-from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, is_alias, resolve_speed
+from headway.server.modes import Speed, is_alias
+from headway.server.openai.params import speed_of
 from headway.server.prompt import Begun
 from headway.server.render import Json
 from headway.server.responses.items import Item, read_items
@@ -43,14 +44,7 @@ class Turns:
     async def prepare(self, ask: ResponsesRequest, connection: HTTPConnection, recent: Recent | None = None) -> Turn:
         """recent: of a connection that goes on from its own responses. Raises RequestError 400 for what can't be answered."""
         served = self._served
-        speed = resolve_speed(
-            served.id,
-            served.modes,
-            model=ask.model,
-            tier=ask.service_tier,
-            tpot_ms=connection.headers.get(PACE_HEADER),
-            ttft_ms=connection.headers.get(TTFT_HEADER),
-        )
+        speed = speed_of(served, ask, connection)
         check(ask)
         response_id = f"resp_{uuid.uuid4().hex}"
         key = visit_of(connection).caller.share
