@@ -225,7 +225,7 @@ def draft_head(
 ) -> None:
     """Train a draft head for a model: it guesses the next tokens, so that a request alone is served faster."""
     from headway.config import load
-    from headway.distill.command import DraftHeadOptions, draft_head_command
+    from headway.distill.head.command import DraftHeadOptions, draft_head_command
 
     draft_head_command(
         load(config).with_overrides({"model.name": model}),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from headway.distill import answers as answers_module
-from headway.distill.accuracy import accuracy, places_with
 from headway.distill.answers import Answer, AnswerStore
+from headway.distill.head.accuracy import accuracy, places_with
 from headway.errors import UsageError
 
 FACTS = {"model": "m", "layers": [1, 2]}

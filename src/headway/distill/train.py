@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 from headway.compare.progress import Bar
-from headway.distill.accuracy import Accuracy, accuracy
 from headway.distill.answers import Answers
 from headway.distill.gather import Stopped
+from headway.distill.head.accuracy import Accuracy, accuracy
+from headway.distill.head.trainer import Trainer
 from headway.distill.stopping import Stop, stoppable
-from headway.distill.trainer import Trainer
 from headway.engines.openvino import NUM_DRAFTS
 
 SAVE_SECONDS = 60.0

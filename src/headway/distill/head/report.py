@@ -12,7 +12,7 @@ from rich.table import Table
 
 from headway import __version__
 from headway.compare.machine import describe, machine_facts
-from headway.distill.accuracy import Accuracy
+from headway.distill.head.accuracy import Accuracy
 
 ORDINALS = ("first", "second", "third")
 

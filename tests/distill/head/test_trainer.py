@@ -12,14 +12,14 @@ torch = pytest.importorskip("torch", reason="training needs the extra 'distill'"
 from engines.small_head import HIDDEN, VOCABULARY, normal, small_ends  # noqa: E402
 
 from headway.distill import train as train_module  # noqa: E402
-from headway.distill.accuracy import accuracy  # noqa: E402
 from headway.distill.answers import Answers  # noqa: E402
 from headway.distill.gather import Stopped  # noqa: E402
+from headway.distill.head.accuracy import accuracy  # noqa: E402
+from headway.distill.head.network import Network  # noqa: E402
+from headway.distill.head.trainer import Plan, Trainer  # noqa: E402
 from headway.distill.loss import SparseCrossEntropy  # noqa: E402
-from headway.distill.network import Network  # noqa: E402
 from headway.distill.stopping import Stop  # noqa: E402
 from headway.distill.train import train  # noqa: E402
-from headway.distill.trainer import Plan, Trainer  # noqa: E402
 from headway.engines.drafter import Drafter  # noqa: E402
 from headway.engines.openvino import NUM_DRAFTS  # noqa: E402
 from headway.errors import UsageError  # noqa: E402

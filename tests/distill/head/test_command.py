@@ -20,9 +20,9 @@ from headway.catalog import heads
 from headway.catalog.local import open_local
 from headway.catalog.resolve import resolve
 from headway.config import Settings
-from headway.distill import command as module
-from headway.distill.command import CHECKPOINT, DraftHeadOptions, draft_head_command
+from headway.distill.head import command as module
 from headway.distill.gather import Stopped
+from headway.distill.head.command import CHECKPOINT, DraftHeadOptions, draft_head_command
 from headway.engines.draft_head import DraftHead
 from headway.errors import UsageError
 

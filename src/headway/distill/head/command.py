@@ -20,12 +20,12 @@ from headway.catalog.resolve import resolve
 from headway.compare.progress import Bar
 from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.config import Settings
-from headway.distill.accuracy import accuracy
 from headway.distill.data_file import read_prompts
 from headway.distill.gather import Gathered, Source, Stopped, gather, open_source
+from headway.distill.head.accuracy import accuracy
+from headway.distill.head.report import Result, print_report, to_json
 from headway.distill.memory import keep_freed_memory
 from headway.distill.prompts import MadeUp
-from headway.distill.report import Result, print_report, to_json
 from headway.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _trained(
     checkpoint: Path,
     bar: Bar,
 ) -> tuple[Result, DraftHead]:
+    from headway.distill.head.trainer import Plan, Trainer
     from headway.distill.train import train
-    from headway.distill.trainer import Plan, Trainer
     from headway.engines.drafter import Drafter
     from headway.engines.openvino import NUM_DRAFTS
 

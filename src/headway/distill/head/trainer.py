@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from headway.distill.accuracy import Ints, places_with
 from headway.distill.answers import Answers, Halves
+from headway.distill.head.accuracy import Ints, places_with
+from headway.distill.head.network import Network, Tensor
 from headway.distill.loss import SparseCrossEntropy
-from headway.distill.network import Network, Tensor
 from headway.distill.whole_file import write_whole
 from headway.engines.graph import Ends
 from headway.engines.openvino import NUM_DRAFTS
