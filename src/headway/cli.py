@@ -235,6 +235,43 @@ def draft_head(
 
 
 @app.command()
+def distill(
+    model: Annotated[str | None, typer.Argument(help="The teacher; as for serve, a GGUF.", show_default=False)] = None,
+    layers: Annotated[int, typer.Option(help="Of the teacher's, that are kept.")] = 8,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The model and its card.  \\[default: MODEL-spark]", show_default=False)
+    ] = None,
+    tokens: Annotated[int, typer.Option(help="Of the teacher's own answers, to learn from.")] = 1_000_000,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Your own prompts, JSON lines or text.  \\[default: made up]", show_default=False),
+    ] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="How often to go through the answers.  \\[default: 4]", show_default=False)
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Instead: how long to train.", show_default=False)] = None,
+    steps: Annotated[int | None, typer.Option(help="Instead: how many batches.", show_default=False)] = None,
+    quantization: Annotated[str, typer.Option(help="Of the file: q8_0, q5_1 or q4_1.")] = "q8_0",
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keeps answers and checkpoints.  \\[default: one for each model]", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    json_path: Json = None,
+) -> None:
+    """Make a smaller, quicker model of a larger one: a spark."""
+    from headway.config import load
+    from headway.distill.spark.command import DistillOptions, distill_command
+
+    distill_command(
+        load(config).with_overrides({"model.name": model}),
+        DistillOptions(layers, out, tokens, data, epochs, minutes, steps, quantization, work, resume),
+        json_path=json_path,
+    )
+
+
+@app.command()
 def pull(name: Annotated[str, typer.Argument(help="A known name, hf:ORG/REPO[:FILE], or a path to check.")]) -> None:
     """Fetch a model."""
     from headway.catalog.commands import pull_command

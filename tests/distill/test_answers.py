@@ -43,7 +43,7 @@ def test_an_unfinished_shard_is_not_there(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path, FACTS)
     store.add(answer(1, 5))
     store.flush()
-    (tmp_path / "00002.features.npy").write_bytes(b"half")
+    (tmp_path / "00002.known.npy").write_bytes(b"half")
     (tmp_path / "00002.answers.npz.part").write_bytes(b"half")
     again = AnswerStore(tmp_path, FACTS)
     assert again.num_tokens == 5
@@ -52,7 +52,7 @@ def test_an_unfinished_shard_is_not_there(tmp_path: Path) -> None:
     assert AnswerStore(tmp_path, FACTS).load().tokens.size == 11
 
 
-@pytest.mark.parametrize("name", ["00001.features.npy", "00001.answers.npz"])
+@pytest.mark.parametrize("name", ["00001.known.npy", "00001.answers.npz"])
 def test_a_damaged_shard_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     store = AnswerStore(tmp_path, FACTS)
     store.add(answer(1, 5))

@@ -13,6 +13,7 @@ from headway.distill import collect
 from headway.distill.answers import Answer
 from headway.distill.collect import LONGEST_ANSWER, SHORTEST_ANSWER, Collector, runs_in_circles
 from headway.distill.dialogue import Dialogue
+from headway.distill.known import Features
 from headway.distill.prompts import Given, MadeUp, Messages, asked
 from headway.errors import UsageError
 from headway.text.template import ChatTemplate
@@ -24,7 +25,7 @@ TOKENIZER: Any = ByteTokenizer()
 
 
 def collector(engine: ChattyEngine, template: Any = TEMPLATE, seed: int = 0) -> Collector:
-    return Collector(engine, Dialogue(TOKENIZER, template), seed)
+    return Collector(engine, Dialogue(TOKENIZER, template), Features((0, 1), 3), seed)
 
 
 def take(engine: ChattyEngine, prompts: Any, count: int, **more: Any) -> dict[int, Answer]:
@@ -47,9 +48,9 @@ def test_an_answer_is_its_prompt_and_what_came_with_what_was_known_there() -> No
         assert messages is not None
         assert bytes(answer.prompt).decode() == TEMPLATE.render(messages)
         whole = answer.prompt + answer.tokens
-        assert answer.features.dtype == np.float16
-        assert answer.features.shape == (len(answer.tokens), 6)
-        for i, (position, before, *_) in enumerate(answer.features.astype(int).tolist()):
+        assert answer.known.dtype == np.float16
+        assert answer.known.shape == (len(answer.tokens), 6)
+        for i, (position, before, *_) in enumerate(answer.known.astype(int).tolist()):
             assert position == len(answer.prompt) + i - 1
             assert before == whole[position]
         assert SHORTEST_ANSWER <= len(answer.tokens) <= LONGEST_ANSWER

@@ -15,44 +15,48 @@ from headway.distill.whole_file import write_whole
 from headway.errors import UsageError
 
 Halves = NDArray[np.float16]
+Known = NDArray[Any]
+"""One entry per token, of whatever kind is kept (see known.py)."""
 
 SHARD_TOKENS = 20_000
 FACTS = "answers.json"
-_FEATURES, _REST = ".features.npy", ".answers.npz"
+_KNOWN, _REST = ".known.npy", ".answers.npz"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """number: of the prompt. prompt: its tokens. tokens: the answer's, the end token included if it came. features: what the
-    model knew when it chose each of them [tokens, layers * hidden]."""
+    """number: of the prompt. prompt: its tokens. tokens: the answer's, the end token included if it came. known: what the
+    model knew when it chose each of them [tokens, ...]."""
 
     number: int
     prompt: list[int]
     tokens: list[int]
-    features: Halves
+    known: Known
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """All answers of a store, one after the other. tokens: [n]; sequence: of which answer each is [n]. features: [n, layers *
-    hidden] in pieces, which lie on disk until they are read."""
+    """All answers of a store, one after the other. tokens: [n]; sequence: of which answer each is [n]. known: [n, ...]
+    in pieces, which lie on disk until they are read. prompts: of each answer."""
 
     tokens: NDArray[np.int64]
     sequence: NDArray[np.int64]
-    features: Sequence[Halves]
+    known: Sequence[Known]
+    prompts: Sequence[NDArray[np.int32]] = ()
     _begins: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        begins = np.cumsum([0, *(len(piece) for piece in self.features)])
+        begins = np.cumsum([0, *(len(piece) for piece in self.known)])
         object.__setattr__(self, "_begins", begins)
 
-    def rows(self, places: NDArray[np.int64]) -> Halves:
-        """The features of some tokens [places, layers * hidden]."""
-        out = np.empty((len(places), self.features[0].shape[1]), np.float16)
+    def rows(self, places: NDArray[np.int64]) -> Known:
+        """What was known at some tokens [places, ...]."""
+        first = self.known[0]
+        out = np.empty((len(places), *first.shape[1:]), first.dtype)
         pieces = np.searchsorted(self._begins, places, "right") - 1
         for i in np.unique(pieces):
             here = pieces == i
-            out[here] = self.features[i][places[here] - self._begins[i]]
+            out[here] = self.known[i][places[here] - self._begins[i]]
         return out
 
 
@@ -93,7 +97,7 @@ class AnswerStore:
             return
         name = f"{int(self._shards[-1]) + 1 if self._shards else 1:05}"
         fresh = self._fresh
-        write_whole(self.folder / (name + _FEATURES), lambda file: np.save(file, np.concatenate([a.features for a in fresh])))
+        write_whole(self.folder / (name + _KNOWN), lambda file: np.save(file, np.concatenate([a.known for a in fresh])))
         arrays = {
             "numbers": np.array([a.number for a in fresh], np.int64),
             "prompts": np.array([token for a in fresh for token in a.prompt], np.int32),
@@ -113,7 +117,8 @@ class AnswerStore:
         return Answers(
             tokens=np.concatenate([rest["tokens"] for rest in rests]).astype(np.int64),
             sequence=np.repeat(np.arange(len(lengths)), lengths),
-            features=[np.load(self.folder / (shard + _FEATURES), mmap_mode="r") for shard in self._shards],
+            known=[np.load(self.folder / (shard + _KNOWN), mmap_mode="r") for shard in self._shards],
+            prompts=[prompt for rest in rests for prompt in np.split(rest["prompts"], np.cumsum(rest["prompt_lengths"])[:-1])],
         )
 
     def _read(self, shard: str) -> dict[str, NDArray[np.int32]]:
@@ -121,8 +126,8 @@ class AnswerStore:
         try:
             with np.load(path) as file:
                 rest = {name: file[name] for name in file.files}
-            features = np.load(self.folder / (shard + _FEATURES), mmap_mode="r")
-            if len(features) != len(rest["tokens"]) or rest["lengths"].sum() != len(rest["tokens"]):
+            known = np.load(self.folder / (shard + _KNOWN), mmap_mode="r")
+            if len(known) != len(rest["tokens"]) or rest["lengths"].sum() != len(rest["tokens"]):
                 raise ValueError("its parts differ in length")
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise UsageError(f"{path} is damaged ({error}): delete this folder, or give another --work") from None

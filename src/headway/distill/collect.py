@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from headway.distill.answers import Answer, Halves
+from headway.distill.answers import Answer, Known
 from headway.distill.dialogue import Dialogue
+from headway.distill.known import Keep
 from headway.distill.prompts import Prompts
 from headway.engines.base import BatchRow, Engine
 from headway.errors import RequestError, UsageError
@@ -35,8 +36,9 @@ class Collector:
     """Answers come as they end, in no order, but each depends on its prompt's number and the seed alone, as far as the engine
     is exact."""
 
-    def __init__(self, engine: Engine, dialogue: Dialogue, seed: int = 0) -> None:
-        """engine: opened with taps; nobody else runs it meanwhile."""
+    def __init__(self, engine: Engine, dialogue: Dialogue, keep: Keep, seed: int = 0) -> None:
+        """engine: opened with the taps that `keep` needs; nobody else runs it meanwhile."""
+        self._keep = keep
         self._engine = engine
         self._dialogue = dialogue
         self._seed = seed
@@ -142,12 +144,12 @@ class Collector:
         logits = self._engine.wait()
         if not sampling:
             return []
-        features = self._engine.features(range(len(sampling)))
+        all_known = self._keep.of(self._engine, logits)  # before sampling, which changes logits
         tokens = sample(logits, [row.state for row in sampling])
-        for row, token, known in zip(sampling, tokens, features, strict=True):
+        for row, token, known in zip(sampling, tokens, all_known, strict=True):
             row.tokens.append(token.token)
             if row.then is None:
-                row.features.append(known.astype(np.float16))
+                row.known.append(known)
         return sampling
 
     def _after(self, row: _Row) -> tuple[Answer | None, _Row | None]:
@@ -163,7 +165,7 @@ class Collector:
             self._was_useless("the answer was too short")
             return None, None
         self._useless = 0
-        return Answer(row.number, row.tokens[: row.num_prompt], output, np.stack(row.features)), None
+        return Answer(row.number, row.tokens[: row.num_prompt], output, np.stack(row.known)), None
 
     def _asked(self, row: _Row, output: Sequence[int]) -> _Row | None:
         question = self._dialogue.question(output)
@@ -186,7 +188,7 @@ class _Row:
         self.then: tuple[SamplingParams, int] | None = None
         self.done = 0
         self.blocks: list[int] = []
-        self.features: list[Halves] = []
+        self.known: list[Known] = []
 
 
 def runs_in_circles(tokens: Sequence[int]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from headway.config import Settings
 from headway.distill.answers import Answers, AnswerStore
 from headway.distill.collect import ROW_TOKENS, ROWS, Collector
 from headway.distill.dialogue import Dialogue
+from headway.distill.known import Keep
 from headway.distill.prompts import Prompts
 from headway.distill.stopping import Stop, stoppable
 from headway.engines import open_engine
@@ -30,12 +32,12 @@ SPARE_BYTES = 300e6
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model that is learned from. layers: those whose features are kept."""
+    """A model that is learned from. ends: its embeddings and output matrix. keep: what is kept of it at each token."""
 
     model: LocalModel
     folder: Path
     ends: Ends
-    layers: tuple[int, ...]
+    keep: Keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +56,13 @@ class Stopped(Exception):
         self.reached = reached
 
 
-def open_source(model: LocalModel, settings: Settings, bar: Bar) -> Source:
-    """Raises ModelError for a model whose layers and ends can't be told, UsageError as graph_folder."""
+def open_source(model: LocalModel, settings: Settings, bar: Bar, kept: Callable[[Ends, int], Keep]) -> Source:
+    """kept: what to keep of a model with these ends and so many layers. Raises ModelError for a model whose layers and ends
+    can't be told, UsageError as graph_folder."""
     folder = graph_folder(model, settings, bar.phase)
     bar.phase("reading the model")
     ends, num_layers = read_ends(folder)
-    return Source(model, folder, ends, tapped(num_layers))
-
-
-def tapped(num_layers: int) -> tuple[int, ...]:
-    """A third of the way, two thirds, and the last one."""
-    return tuple(sorted({max(0, num_layers * part // 3 - 1) for part in (1, 2, 3)}))
+    return Source(model, folder, ends, kept(ends, num_layers))
 
 
 def gather(source: Source, settings: Settings, prompts: Prompts, tokens: int, work: Path, bar: Bar) -> Gathered:
@@ -73,14 +71,13 @@ def gather(source: Source, settings: Settings, prompts: Prompts, tokens: int, wo
     facts = {
         "model": source.model.sha256,
         "graph": source.folder.name,
-        "layers": list(source.layers),
-        "hidden": source.ends.output.shape[1],
+        **source.keep.facts,
         "prompts": prompts.name,
     }
     store = AnswerStore(work / "answers", facts)
     held_out = AnswerStore(work / "held-out", facts)
     if store.num_tokens < tokens or not len(held_out):
-        _check_room(work, (tokens - store.num_tokens) * len(source.layers) * source.ends.output.shape[1] * 2)
+        _check_room(work, (tokens - store.num_tokens) * source.keep.bytes_per_token)
         _fill(source, settings, prompts, tokens, store, held_out, bar)
     return Gathered(store.load(), len(store), held_out.load())
 
@@ -99,10 +96,10 @@ def _fill(
     tokenizer, template = load_texts(source.model, settings)
     bar.phase("loading the model")
     context = source.model.context_length
-    engine = open_engine(source.folder, settings.engine, context, ROWS * ROW_TOKENS, taps=source.layers)
+    engine = open_engine(source.folder, settings.engine, context, ROWS * ROW_TOKENS, taps=source.keep.taps)
     try:
         match_vocabulary(tokenizer, engine.info.vocab_size)
-        collector = Collector(engine, Dialogue(tokenizer, template))
+        collector = Collector(engine, Dialogue(tokenizer, template), source.keep)
         with stoppable() as stop:
             if not len(held_out):
                 _hold_out(collector, prompts, held_out, bar, stop)

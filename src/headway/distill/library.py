@@ -41,6 +41,13 @@ def standard_library() -> Library:
     return Library(tuple(sorted(texts)), tuple(sorted(functions)))
 
 
+def reference() -> str:
+    """The reference of the language, as Python's `help` prints it: prose of which `standard_library` has nothing."""
+    from pydoc_data.topics import topics
+
+    return "\n\n".join(text for _, text in sorted(topics.items()))
+
+
 def _texts(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):

@@ -6,37 +6,35 @@ import time
 from pathlib import Path
 
 from headway.compare.progress import Bar
-from headway.distill.answers import Answers
 from headway.distill.gather import Stopped
-from headway.distill.head.accuracy import Accuracy, accuracy
-from headway.distill.head.trainer import Trainer
 from headway.distill.stopping import Stop, stoppable
-from headway.engines.openvino import NUM_DRAFTS
+from headway.distill.trainer import Glance, Trainer
 
 SAVE_SECONDS = 60.0
-GLANCE = 1024
-"""Places at which the head is tried during training."""
+SAVE_SHARE = 0.02
+"""Of the time, that saving and glancing may take: they come the less often, the longer they take."""
 
 
-def train(trainer: Trainer, held_out: Answers, checkpoint: Path, bar: Bar, *, resume: bool = False) -> None:
-    """To the end of its plan; from the checkpoint, if there is one and it shall be resumed, which is gone afterwards. Raises
-    Stopped, UsageError and OSError."""
+def train(trainer: Trainer, glance: Glance, checkpoint: Path, bar: Bar, *, resume: bool = False) -> None:
+    """To the end of its plan; from the checkpoint, if there is one and it shall be resumed, which the caller deletes when
+    all is done. glance: asked now and then. Raises Stopped, UsageError and OSError."""
     if resume and checkpoint.exists():
         trainer.restore(checkpoint)
     with stoppable() as stop:
         _prepare(trainer, bar, stop)
         bar.stage(f"training on {trainer.device}", 1.0, trainer.progress)
-        saved, seen = time.monotonic(), None
+        saved, seen, pause = time.monotonic(), "", SAVE_SECONDS
         while trainer.progress < 1:
             if stop.wanted:
                 trainer.save(checkpoint)
                 raise Stopped(stop.wanted, f"at epoch {trainer.epoch:.2f} of the training")
             trainer.step()
-            if time.monotonic() - saved > SAVE_SECONDS:
+            if (now := time.monotonic()) - saved > pause:
                 trainer.save(checkpoint)
-                seen = accuracy(trainer.guess, held_out, NUM_DRAFTS, most=GLANCE)
+                seen = ", " + glance()
                 saved = time.monotonic()
-            bar.reach(trainer.progress, _figures(trainer, seen))
+                pause = max(SAVE_SECONDS, (saved - now) / SAVE_SHARE)
+            bar.reach(trainer.progress, f"epoch {trainer.epoch:.2f}, loss {trainer.loss:.2f}{seen}")
     trainer.save(checkpoint)
 
 
@@ -47,14 +45,3 @@ def _prepare(trainer: Trainer, bar: Bar, stop: Stop) -> None:
         if stop.wanted:
             raise Stopped(stop.wanted, "before the training")
         bar.reach(done, f"{done:,} of {total:,} tokens")
-
-
-def _figures(trainer: Trainer, seen: Accuracy | None) -> str:
-    text = f"epoch {trainer.epoch:.2f}, loss {trainer.loss:.2f}"
-    if seen is None:
-        return text
-    return f"{text}, guesses right {shares(seen)}, {seen.accepted:.2f} accepted a step"
-
-
-def shares(seen: Accuracy) -> str:
-    return " ".join(f"{right:.0%}" for right in seen.by_guess)

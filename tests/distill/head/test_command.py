@@ -20,8 +20,8 @@ from headway.catalog import heads
 from headway.catalog.local import open_local
 from headway.catalog.resolve import resolve
 from headway.config import Settings
-from headway.distill.head import command as module
 from headway.distill.gather import Stopped
+from headway.distill.head import command as module
 from headway.distill.head.command import CHECKPOINT, DraftHeadOptions, draft_head_command
 from headway.engines.draft_head import DraftHead
 from headway.errors import UsageError
@@ -46,7 +46,7 @@ def draft_head(*arguments: str, cwd: Path, **environment: str) -> subprocess.Com
         (["smollm2", "--tokens", "10"], 2, "--tokens must be at least 1,000, not 10"),
         (["smollm2", "--epochs", "0"], 2, "--epochs must be more than 0"),
         (["smollm2", "--minutes", "nan"], 2, "--minutes must be more than 0"),
-        (["smollm2", "--minutes", "1", "--epochs", "1"], 2, "--epochs or --minutes, not both"),
+        (["smollm2", "--minutes", "1", "--epochs", "1"], 2, "give --epochs or --minutes, not --epochs and --minutes"),
         (["smollm2", "--vocabulary", "0"], 2, "--vocabulary must be at least 1"),
         (["smollm2", "--data", "none.txt"], 2, "none.txt can't be read"),
         (["smollm2", "--data", "empty.txt"], 2, "there are no prompts in empty.txt"),
@@ -67,7 +67,7 @@ def test_without_torch_it_says_what_to_type(tmp_path: Path) -> None:
     path = os.pathsep.join([str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     done = draft_head("smollm2", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == 2
-    assert done.stderr == "headway: draft-head trains with PyTorch, which isn't installed: pip install 'torch>=2.13'\n"
+    assert done.stderr == "headway: draft-head needs torch, which isn't installed: pip install 'headway[distill]'\n"
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def gathering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exce
     """The command up to the collecting of answers, in which something happens."""
     monkeypatch.setenv("HEADWAY_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["headway", "draft-head", "my model", "--epochs", "3"])
-    monkeypatch.setattr(module, "_check_torch", lambda: None)
+    monkeypatch.setattr(module, "check_libraries", lambda *arguments: None)
     monkeypatch.setattr(module, "resolve", lambda name: SimpleNamespace(sha256="a" * 64, id="m"))
     monkeypatch.setattr(module, "open_source", lambda *arguments: None)
 

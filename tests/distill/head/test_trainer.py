@@ -16,10 +16,12 @@ from headway.distill.answers import Answers  # noqa: E402
 from headway.distill.gather import Stopped  # noqa: E402
 from headway.distill.head.accuracy import accuracy  # noqa: E402
 from headway.distill.head.network import Network  # noqa: E402
-from headway.distill.head.trainer import Plan, Trainer  # noqa: E402
+from headway.distill.head.report import figures  # noqa: E402
+from headway.distill.head.trainer import HeadTrainer  # noqa: E402
 from headway.distill.loss import SparseCrossEntropy  # noqa: E402
 from headway.distill.stopping import Stop  # noqa: E402
 from headway.distill.train import train  # noqa: E402
+from headway.distill.trainer import Plan  # noqa: E402
 from headway.engines.drafter import Drafter  # noqa: E402
 from headway.engines.openvino import NUM_DRAFTS  # noqa: E402
 from headway.errors import UsageError  # noqa: E402
@@ -47,8 +49,8 @@ def made_up(seed: int, sequences: int = 40, length: int = 30) -> Answers:
     return Answers(np.array(tokens), np.repeat(np.arange(sequences), length), [features[:500], features[500:]])
 
 
-def trainer(plan: Plan, answers: Answers | None = None) -> Trainer:
-    made = Trainer(answers or made_up(0), ENDS, plan, threads=1)
+def trainer(plan: Plan, answers: Answers | None = None, vocabulary: int = 100) -> HeadTrainer:
+    made = HeadTrainer(answers or made_up(0), ENDS, plan, vocabulary, threads=1)
     for _ in made.prepare():
         pass
     return made
@@ -67,7 +69,7 @@ class Quiet:
 
 
 def test_the_loss_falls_and_guesses_become_right() -> None:
-    t = trainer(Plan(100, epochs=20, batch=128))
+    t = trainer(Plan(epochs=20, batch=128))
     held_out = made_up(1, sequences=10)
     before = accuracy(t.guess, held_out, NUM_DRAFTS)
     losses = []
@@ -81,7 +83,7 @@ def test_the_loss_falls_and_guesses_become_right() -> None:
 
 
 def test_what_is_exported_guesses_the_same_in_openvino() -> None:
-    t = trainer(Plan(100, epochs=20, batch=128))
+    t = trainer(Plan(epochs=20, batch=128))
     while t.progress < 1:
         t.step()
     held_out = made_up(1, sequences=10)
@@ -93,7 +95,7 @@ def test_what_is_exported_guesses_the_same_in_openvino() -> None:
 
 
 def test_a_training_that_is_taken_up_again_has_the_same_curve(tmp_path: Path) -> None:
-    plan = Plan(100, epochs=3, batch=128)
+    plan = Plan(epochs=3, batch=128)
     whole = trainer(plan)
     curve = [whole.step() for _ in range(20)]  # over more than one epoch
     begun = trainer(plan)
@@ -108,7 +110,7 @@ def test_a_training_that_is_taken_up_again_has_the_same_curve(tmp_path: Path) ->
 
 
 def test_every_epoch_has_an_order_of_its_own_and_misses_nothing() -> None:
-    t = trainer(Plan(100, epochs=3, batch=128))
+    t = trainer(Plan(epochs=3, batch=128))
     orders = []
     for _ in range(2):
         batches = []
@@ -121,7 +123,7 @@ def test_every_epoch_has_an_order_of_its_own_and_misses_nothing() -> None:
 
 
 def test_minutes_end_a_training_by_the_clock() -> None:
-    t = trainer(Plan(100, minutes=2))
+    t = trainer(Plan(minutes=2))
     t.seconds = 90.0
     assert t.progress == 0.75
     t.seconds = 130.0
@@ -132,26 +134,26 @@ def test_it_guesses_the_most_frequent_tokens() -> None:
     answers = Answers(
         np.array([5] * 9 + [7] * 8 + [9] * 2 + [200]), np.zeros(20, np.int64), [np.ones((20, HIDDEN), np.float16)]
     )
-    t = trainer(Plan(3, epochs=1), answers)
+    t = trainer(Plan(epochs=1), answers, 3)
     assert t.network.vocabulary.tolist() == [5, 7, 9]
     assert t.coverage == 0.95
     t.step()
 
 
 @pytest.mark.parametrize(
-    ("other", "says"),
+    ("other", "vocabulary", "says"),
     [
-        (Plan(100, epochs=4, batch=128), "epochs = 3, not 4"),
-        (Plan(90, epochs=3, batch=128), "vocabulary = 100, not 90"),
-        (Plan(100, minutes=3, batch=128), "epochs = 3, not None"),
+        (Plan(epochs=4, batch=128), 100, "epochs = 3, not 4"),
+        (Plan(epochs=3, batch=128), 90, "vocabulary = 100, not 90"),
+        (Plan(minutes=3, batch=128), 100, "epochs = 3, not None"),
     ],
 )
-def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path, other: Plan, says: str) -> None:
-    trainer(Plan(100, epochs=3, batch=128)).save(tmp_path / "checkpoint")
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path, other: Plan, vocabulary: int, says: str) -> None:
+    trainer(Plan(epochs=3, batch=128)).save(tmp_path / "checkpoint")
     with pytest.raises(UsageError, match=says):
-        trainer(other).restore(tmp_path / "checkpoint")
+        trainer(other, vocabulary=vocabulary).restore(tmp_path / "checkpoint")
     with pytest.raises(UsageError, match="tokens = 1200, not 300"):
-        trainer(Plan(100, epochs=3, batch=128), made_up(0, 10)).restore(tmp_path / "checkpoint")
+        trainer(Plan(epochs=3, batch=128), made_up(0, 10)).restore(tmp_path / "checkpoint")
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing", b"PK\x03\x04 cut"])
@@ -159,13 +161,13 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path: Path, content: by
     path = tmp_path / "checkpoint"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="can't be read") as refused:
-        trainer(Plan(100, epochs=1)).restore(path)
+        trainer(Plan(epochs=1)).restore(path)
     assert "\n" not in str(refused.value)
 
 
 def test_too_few_answers_are_refused() -> None:
     with pytest.raises(UsageError, match="too few answers"):
-        Trainer(made_up(0, sequences=3, length=1), ENDS, Plan(10, epochs=1))
+        HeadTrainer(made_up(0, sequences=3, length=1), ENDS, Plan(epochs=1), 10)
 
 
 def test_the_loss_and_its_gradient_are_those_of_cross_entropy() -> None:
@@ -193,10 +195,9 @@ def test_a_gain_of_zero_in_the_models_norm_gives_no_infinity() -> None:
 
 
 def test_a_stop_leaves_a_checkpoint_to_go_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, checkpoint = Plan(100, epochs=2, batch=128), tmp_path / "checkpoint"
-    held_out = made_up(1, sequences=5)
+    plan, checkpoint = Plan(epochs=2, batch=128), tmp_path / "checkpoint"
     whole = trainer(plan)
-    train(whole, held_out, tmp_path / "other", Quiet())  # type: ignore[arg-type]
+    train(whole, lambda: "", tmp_path / "other", Quiet())  # type: ignore[arg-type]
 
     class StopsAfter:
         """As if a signal came in the fifth step."""
@@ -219,17 +220,18 @@ def test_a_stop_leaves_a_checkpoint_to_go_on_from(tmp_path: Path, monkeypatch: p
     with monkeypatch.context() as patched:
         patched.setattr(train_module, "stoppable", StopsAfter)
         with pytest.raises(Stopped, match=r"at epoch 0\.50 of the training") as stopped:
-            train(begun, held_out, checkpoint, Quiet())  # type: ignore[arg-type]
+            train(begun, lambda: "", checkpoint, Quiet())  # type: ignore[arg-type]
     assert stopped.value.number == 2
     again = trainer(plan)
-    train(again, held_out, checkpoint, Quiet(), resume=True)  # type: ignore[arg-type]
+    train(again, lambda: "", checkpoint, Quiet(), resume=True)  # type: ignore[arg-type]
     assert (again.steps, again.loss) == (whole.steps, whole.loss)
 
 
 def test_figures_are_shown_and_checkpoints_saved_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train_module, "SAVE_SECONDS", 0.0)
     bar = Quiet()
-    train(trainer(Plan(100, epochs=1, batch=256)), made_up(1, sequences=5), tmp_path / "checkpoint", bar)  # type: ignore[arg-type]
+    t, held_out = trainer(Plan(epochs=1, batch=256)), made_up(1, sequences=5)
+    train(t, lambda: figures(accuracy(t.guess, held_out, NUM_DRAFTS)), tmp_path / "checkpoint", bar)  # type: ignore[arg-type]
     assert (tmp_path / "checkpoint").exists()
     assert "loss" in bar.notes[-1]
     assert "accepted a step" in bar.notes[-1]

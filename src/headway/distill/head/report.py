@@ -71,6 +71,11 @@ def to_json(result: Result, out: Path, card: dict[str, object]) -> dict[str, Any
     }
 
 
+def figures(seen: Accuracy) -> str:
+    right = " ".join(f"{right:.0%}" for right in seen.by_guess)
+    return f"guesses right {right}, {seen.accepted:.2f} accepted a step"
+
+
 def print_report(result: Result, out: Path, is_found: bool, console: Console) -> None:
     """is_found: `headway serve` takes the file by itself."""
     table = Table()

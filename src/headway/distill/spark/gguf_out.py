@@ -1,0 +1,103 @@
+"""Write a smaller model as a GGUF: the teacher's file with other layers in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
+from numpy.typing import NDArray
+
+KINDS = {
+    "q8_0": (GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0),
+    "q5_1": (GGMLQuantizationType.Q5_1, gguf.LlamaFileType.MOSTLY_Q5_1),
+    "q4_1": (GGMLQuantizationType.Q4_1, gguf.LlamaFileType.MOSTLY_Q4_1),
+}
+"""Of quantization, by their names on the command line: those which the gguf package writes, with a zero point or 8 bits."""
+_OWN = ("GGUF.", "general.", "tokenizer.", "quantize.")
+_TURNED = {"llama": ("attn_q", "attn_k")}
+"""Where the rotary halves of a head lie interleaved in a GGUF, unlike in Transformers."""
+
+
+def write_gguf(
+    path: Path,
+    teacher: Path,
+    weights: Mapping[str, NDArray[np.float32]],
+    num_layers: int,
+    kind: str,
+    *,
+    name: str,
+    description: str,
+) -> None:
+    """weights: of the layers and the last norm, by their names in Transformers without `model.`. Embeddings and output matrix
+    are the teacher's. kind: of KINDS, for matrices; rows that its blocks don't divide are written as f16. Raises OSError."""
+    reader = GGUFReader(teacher)
+    architecture = str(reader.fields["general.architecture"].contents())
+    quantized, file_type = KINDS[kind]
+    writer = GGUFWriter(str(path), architecture)
+    _copy_facts(reader, writer, architecture, num_layers)
+    writer.add_name(name)
+    writer.add_description(description)
+    writer.add_file_type(file_type)
+    for tensor in reader.tensors:
+        if not tensor.name.startswith("blk.") and not tensor.name.startswith("output_norm"):
+            _add(writer, tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type), quantized)
+    for key, values in _named(weights, architecture, reader, num_layers):
+        _add(writer, key, values, quantized)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _copy_facts(reader: GGUFReader, writer: GGUFWriter, architecture: str, num_layers: int) -> None:
+    left = {"general.architecture", "general.name", "general.description", "general.file_type", "general.size_label"}
+    for key, field in reader.fields.items():
+        if key.startswith("GGUF.") or key in left:
+            continue
+        value: Any = num_layers if key == f"{architecture}.block_count" else field.contents()
+        writer.add_key_value(key, value, field.types[0], field.types[1] if len(field.types) > 1 else None)
+
+
+def _named(
+    weights: Mapping[str, NDArray[np.float32]], architecture: str, reader: GGUFReader, num_layers: int
+) -> list[tuple[str, NDArray[np.float32]]]:
+    names = gguf.get_tensor_name_map(_architecture(architecture), num_layers)
+    heads = int(reader.fields[f"{architecture}.attention.head_count"].contents())
+    few = reader.fields.get(f"{architecture}.attention.head_count_kv")
+    heads_of = {"attn_q": heads, "attn_k": int(few.contents()) if few is not None else heads}
+    found = []
+    for key, values in weights.items():
+        stem, _, ending = f"model.{key}".rpartition(".")
+        name = names.get_name(stem)
+        assert name is not None, key
+        part = name.rpartition(".")[2]
+        if part in _TURNED.get(architecture, ()):
+            values = interleaved(values, heads_of[part])
+        found.append((f"{name}.{ending}", values))
+    return found
+
+
+def interleaved(values: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
+    """The rows of a query or key matrix (or bias) [heads * size, ...], whose two rotary halves lie one after the other in each
+    head, with the halves alternating: what a Llama's GGUF has."""
+    size = len(values) // heads
+    return values.reshape(heads, 2, size // 2, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
+
+
+def _architecture(name: str) -> gguf.MODEL_ARCH:
+    return next(arch for arch, known in gguf.MODEL_ARCH_NAMES.items() if known == name)
+
+
+def _add(writer: GGUFWriter, name: str, values: NDArray[np.float32], kind: GGMLQuantizationType) -> None:
+    values = np.ascontiguousarray(values, np.float32)
+    if values.ndim < 2:
+        writer.add_tensor(name, values)
+        return
+    block, _ = gguf.GGML_QUANT_SIZES[kind]
+    if values.shape[-1] % block:
+        kind = GGMLQuantizationType.F16
+    writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
