@@ -79,11 +79,14 @@ class ServerSettings(_Section):
 
 class ModelSettings(_Section):
     """name: what `headway serve` takes (known name, hf:..., path). id: the name in the API; None = derived from name.
-    chat_template: a file that replaces the model's own."""
+    chat_template: a file that replaces the model's own. spark: a smaller model to serve beside it, as name; None = none.
+    spark_id: its name in the API."""
 
     name: str | None = Field(default=None, min_length=1)
     id: str | None = Field(default=None, pattern=r"^[!-~]+$")
     chat_template: Path | None = Field(default=None, strict=False)
+    spark: str | None = Field(default=None, min_length=1)
+    spark_id: str | None = Field(default=None, pattern=r"^[!-~]+$")
 
 
 class EngineSettings(_Section):
@@ -105,13 +108,15 @@ class SchedulerSettings(_Section):
     """max_rows: seats of the standard mode. max_step_tokens: tokens in one step. fast_rows: fast requests beside a full house
     of standard ones that the paces are made for; more come in when the machine can hold their promises. max_fast_rows: fast
     requests at once, whatever it could hold; None = no limit.
-    margin: share of a pace kept in reserve. efficiency_floor: least share of the best tokens/s that a step may have.
+    spark_share: of the device's time, left to a spark when the paces are
+    made. margin: share of a pace kept in reserve. efficiency_floor: least share of the best tokens/s that a step may have.
     speculation: guess tokens ahead from a request's own text, where that pays; the text stays the same."""
 
     max_rows: int = Field(default=32, ge=1)
     max_step_tokens: int = Field(default=256, ge=1)
     fast_rows: int = Field(default=2, ge=1)
     max_fast_rows: int | None = Field(default=None, ge=1)
+    spark_share: float = Field(default=0.25, gt=0, lt=1)
     margin: float = Field(default=0.3, ge=0, lt=1)
     efficiency_floor: float = Field(default=0.6, gt=0, le=1)
     speculation: bool = True
@@ -135,9 +140,21 @@ class FastSettings(_Section):
     speedup: float = Field(default=2.5, gt=1)
 
 
+class SparkSettings(_Section):
+    """Of the model that `model.spark` names. pace: tokens/s promised to each of its requests; None = `speedup` times
+    standard's. max_rows: its seats, as far as promises hold."""
+
+    pace: PositiveFloat | None = None
+    speedup: float = Field(default=5, gt=0)
+    max_rows: int = Field(default=8, ge=1)
+    max_waiting: int = Field(default=64, ge=0)
+    ttft_ms: PositiveFloat = 500
+
+
 class ModesSettings(_Section):
     standard: StandardSettings = StandardSettings()
     fast: FastSettings = FastSettings()
+    spark: SparkSettings = SparkSettings()
 
 
 class LimitSettings(_Section):
@@ -156,16 +173,18 @@ class LimitsSettings(_Section):
     storage: LimitStorage = "memory"
     standard: LimitSettings = LimitSettings()
     fast: LimitSettings = LimitSettings()
+    spark: LimitSettings = LimitSettings()
 
 
 class KeySettings(_Section):
     """One API key, by its name. hash: of the key, as `headway key new` prints it. modes: those that it may ask for.
-    standard, fast: its limits; what isn't given is as in LimitsSettings."""
+    standard, fast, spark: its limits; what isn't given is as in LimitsSettings."""
 
     hash: KeyHash
-    modes: tuple[Literal["standard", "fast"], ...] = Field(default=("standard", "fast"), strict=False)
+    modes: tuple[Literal["standard", "fast", "spark"], ...] = Field(default=("standard", "fast", "spark"), strict=False)
     standard: LimitSettings = LimitSettings()
     fast: LimitSettings = LimitSettings()
+    spark: LimitSettings = LimitSettings()
 
 
 class LedgerSettings(_Section):
@@ -178,6 +197,7 @@ class LedgerSettings(_Section):
 class MultiplierSettings(_Section):
     standard: float = Field(default=1, ge=0)
     fast: float = Field(default=6, ge=0)
+    spark: float = Field(default=1, ge=0)
 
 
 class PricesSettings(_Section):

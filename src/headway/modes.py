@@ -10,6 +10,7 @@ from enum import StrEnum
 class ModeName(StrEnum):
     STANDARD = "standard"
     FAST = "fast"
+    SPARK = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,23 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """The modes of a served model, by name."""
+    """The modes of a served model. base: what a request gets that asks for no speed, standard or, of a spark, spark. fast: None
+    where there is none."""
 
-    standard: Mode
-    fast: Mode
+    base: Mode
+    fast: Mode | None = None
+
+    @property
+    def highest(self) -> float:
+        """The highest pace, in tokens/s."""
+        return self.base.pace if self.fast is None else self.fast.pace
 
     def __getitem__(self, name: ModeName) -> Mode:
-        return self.fast if name is ModeName.FAST else self.standard
+        """Raises KeyError for a mode that this model doesn't have."""
+        for mode in self:
+            if mode.name is name:
+                return mode
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[Mode]:
-        return iter((self.standard, self.fast))
+        return iter((self.base,) if self.fast is None else (self.base, self.fast))

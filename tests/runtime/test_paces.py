@@ -15,7 +15,7 @@ COSTS = CostModel([(1, 0.010), (16, 0.020), (32, 0.030), (64, 0.050)], 1e-7, 0.0
 def test_measured_paces_can_be_kept_by_a_full_house() -> None:
     scheduler = SchedulerSettings(max_rows=32, fast_rows=2, margin=0.2)
     modes = modes_from(COSTS, scheduler, ModesSettings())
-    standard, fast = modes.standard.pace, modes.fast.pace
+    standard, fast = modes.base.pace, modes.fast.pace
     assert fast == pytest.approx(2.5 * standard)
     rows = round(32 / 2.5 + 2)
     step = COSTS.seconds(rows, rows * CONTEXT, rows)
@@ -27,7 +27,7 @@ def test_fast_seats_are_what_can_be_promised_or_fewer_if_so_set() -> None:
     settings = SchedulerSettings(max_rows=32, fast_rows=2)
     modes = modes_from(COSTS, settings, ModesSettings())
     most = modes.fast.max_rows
-    assert modes.standard.max_rows == 32
+    assert modes.base.max_rows == 32
     step = COSTS.seconds(most, most * CONTEXT, most)
     assert 1 / step >= modes.fast.pace
     one_more = COSTS.seconds(most + 1, (most + 1) * CONTEXT, most + 1)
@@ -50,7 +50,7 @@ def test_more_seats_than_a_steps_tokens_are_reckoned_with_as_the_scheduler_does(
 
 def test_set_paces_are_taken_as_they_are() -> None:
     modes = modes_from(COSTS, SchedulerSettings(), ModesSettings(standard=StandardSettings(pace=5.0)))
-    assert (modes.standard.pace, modes.fast.pace) == (5.0, 12.5)
+    assert (modes.base.pace, modes.fast.pace) == (5.0, 12.5)
     both = ModesSettings(standard=StandardSettings(pace=5.0), fast=FastSettings(pace=40.0))
     assert modes_from(COSTS, SchedulerSettings(), both).fast.pace == 40.0
 

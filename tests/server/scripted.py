@@ -30,7 +30,7 @@ from headway.text.tokenizer import Seam
 from headway.text.toolcalls import ToolReader
 
 MODES = Modes(
-    standard=Mode(ModeName.STANDARD, pace=20.0, max_rows=8, max_waiting=8, ttft_target=5.0),
+    base=Mode(ModeName.STANDARD, pace=20.0, max_rows=8, max_waiting=8, ttft_target=5.0),
     fast=Mode(ModeName.FAST, pace=50.0, max_rows=2, max_waiting=2, ttft_target=1.0),
 )
 CACHED = 2

@@ -67,7 +67,8 @@ def _own(key: KeySettings, mode: ModeName) -> dict[Kind, int]:
 
 
 def _of(settings: LimitsSettings | KeySettings, mode: ModeName) -> LimitSettings:
-    return settings.fast if mode is ModeName.FAST else settings.standard
+    limits: LimitSettings = getattr(settings, mode)
+    return limits
 
 
 def _given(settings: LimitSettings) -> dict[Kind, int]:

@@ -16,7 +16,7 @@ class Prices:
 
     def __init__(self, settings: PricesSettings) -> None:
         cached = settings.input if settings.cached_input is None else settings.cached_input
-        multiplier = {ModeName.STANDARD: settings.multiplier.standard, ModeName.FAST: settings.multiplier.fast}
+        multiplier = {mode: getattr(settings.multiplier, mode) for mode in ModeName}
         self._prices = {
             mode: [_nano(price) * Decimal(str(times)) for price in (settings.input, cached, settings.output)]
             for mode, times in multiplier.items()

@@ -175,7 +175,7 @@ class EngineLoop:
     def _pace(self, request: GenerateRequest) -> float:
         if request.pace is None:
             return self._modes[request.mode].pace
-        most = self._modes.fast.pace
+        most = self._modes.highest
         if request.pace > most * (1 + 1e-9):
             raise RequestError(
                 400,

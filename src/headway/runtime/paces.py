@@ -31,9 +31,10 @@ def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSetti
 
 def beside_full_house(costs: CostModel, scheduler: SchedulerSettings, modes: Modes) -> int:
     """How many fast requests can be promised their pace while every standard seat is taken."""
-    standard = [Paced(modes.standard.pace, CONTEXT)] * modes.standard.max_rows
-    most = _promises(costs, scheduler).most(Paced(modes.fast.pace, CONTEXT), standard)
-    return min(most, modes.fast.max_rows)
+    fast = modes[ModeName.FAST]
+    standard = [Paced(modes.base.pace, CONTEXT)] * modes.base.max_rows
+    most = _promises(costs, scheduler).most(Paced(fast.pace, CONTEXT), standard)
+    return min(most, fast.max_rows)
 
 
 def _promises(costs: CostModel, scheduler: SchedulerSettings) -> Promises:

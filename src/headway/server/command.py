@@ -18,6 +18,7 @@ from headway.config import Settings
 from headway.engines.base import EngineInfo
 from headway.errors import UsageError
 from headway.ledger.book import open_book
+from headway.modes import ModeName
 from headway.runtime.assemble import assemble
 from headway.runtime.served import ServedModel
 from headway.server.app import create_app
@@ -95,7 +96,7 @@ def _announce(served: ServedModel, url: str, drafts: str) -> None:
     info = served.info
     print(f"headway serves {served.id} on {url}")
     print(f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens")
-    standard, fast = served.modes.standard, served.modes.fast
+    standard, fast = served.modes.base, served.modes[ModeName.FAST]
     print(f"  standard {standard.pace:6.1f} tokens/s promised to each of {standard.max_rows} requests at once")
     beside = f"{served.fast_beside_full} beside {standard.max_rows} standard ones"
     print(f"  fast     {fast.pace:6.1f} tokens/s promised to each of {fast.max_rows} requests at once, {beside}")

@@ -73,7 +73,7 @@ def resolve_messages_speed(
 def _resolve(modes: Modes, wants_fast: bool, word: str, tpot_ms: str | None, ttft_ms: str | None) -> Speed:
     pace = _explicit_pace(tpot_ms, modes) if tpot_ms is not None else None
     ttft = _milliseconds(TTFT_HEADER, ttft_ms) / 1000 if ttft_ms is not None else None
-    if pace is not None and pace > modes.standard.pace:
+    if pace is not None and pace > modes.base.pace:
         wants_fast = True
     if not wants_fast:
         return Speed(ModeName.STANDARD, pace, "default", ttft)
@@ -107,11 +107,11 @@ def _reads_as_fast(tier: str | None) -> bool:
 def _explicit_pace(tpot_ms: str, modes: Modes) -> float:
     """1000 / milliseconds per token, in tokens per second."""
     pace = 1000 / _milliseconds(PACE_HEADER, tpot_ms)
-    if pace > modes.fast.pace:
+    if pace > modes.highest:
         raise RequestError(
             400,
             f"{PACE_HEADER} {show(tpot_ms)} asks for {pace:.4g} tokens/s; the most this server promises is "
-            f"{modes.fast.pace:.4g} tokens/s ({1000 / modes.fast.pace:.4g} ms per token).",
+            f"{modes.highest:.4g} tokens/s ({1000 / modes.highest:.4g} ms per token).",
             param=PACE_HEADER,
         )
     return pace

@@ -91,7 +91,7 @@ class SimulationResult:
 
     @classmethod
     def empty(cls, modes: Modes) -> SimulationResult:
-        return cls(ModeResult(modes.standard), ModeResult(modes.fast))
+        return cls(ModeResult(modes.base), ModeResult(modes[ModeName.FAST]))
 
     def __getitem__(self, name: ModeName) -> ModeResult:
         return self.fast if name is ModeName.FAST else self.standard

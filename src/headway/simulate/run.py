@@ -141,7 +141,7 @@ class Simulation:
             self._coming.add(arrival.then, arrival.at + arrival.think)
 
     def _add(self, arrival: Arrival, name: ModeName) -> bool:
-        request = from_arrival(arrival, next(self._numbers), self._modes[name], self._modes.fast.pace)
+        request = from_arrival(arrival, next(self._numbers), self._modes[name], self._modes.highest)
         if self._acceptance is not None:
             request.acceptance = self._acceptance
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headway.modes import ModeName
 from headway.runtime.served import ServedModel
 from headway.server.modes import FAST_WORDS, STANDARD_WORDS
 
@@ -18,7 +19,7 @@ def openai_card(served: ServedModel, model_id: str) -> dict[str, Any]:
         "service_tiers": [*STANDARD_WORDS, *FAST_WORDS],
         "pace": {str(mode.name): mode.pace for mode in served.modes},
         "promises": {
-            "standard": {"most": served.modes.standard.max_rows},
-            "fast": {"most": served.modes.fast.max_rows, "beside_full_standard": served.fast_beside_full},
+            "standard": {"most": served.modes.base.max_rows},
+            "fast": {"most": served.modes[ModeName.FAST].max_rows, "beside_full_standard": served.fast_beside_full},
         },
     }
