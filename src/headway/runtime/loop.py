@@ -1,4 +1,4 @@
-"""The engine loop: the thread that owns the device, and the door to it.
+"""The engine loop of a model: what it does in its turns on the device, and the door to it.
 
 One turn: plan a step, start it, hand out the previous step's tokens while the device works, wait, sample, complete.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import threading
-import time
 from collections.abc import Callable, Sequence
 
 from headway.engines.base import Engine
 from headway.errors import RequestError
-from headway.modes import ModeName, Modes
+from headway.modes import Modes
 from headway.runtime.api import Delta, FinishReason, GenerateRequest, TokenLogprob
+from headway.runtime.device import Device
 from headway.runtime.foresight import Foresight
 from headway.runtime.live import Live
 from headway.runtime.observer import Observer, RequestLog, StepLog
@@ -30,6 +29,7 @@ from headway.scheduler.guided import GuidedLookup
 from headway.scheduler.lookup import Lookup
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Scheduler
+from headway.scheduler.sharing import Pressing
 from headway.scheduler.step import Step
 from headway.text.stream import TextStream
 from headway.text.tokenizer import Tokenizer
@@ -42,7 +42,7 @@ MAX_FAILURES = 3
 
 class EngineLoop:
     """The Generator that the server talks to. submit() and cancel may be called from any thread, submit from one with a
-    running event loop; all device work is done in the loop's own thread."""
+    running event loop; all device work is done in the device's thread."""
 
     def __init__(
         self,
@@ -50,8 +50,9 @@ class EngineLoop:
         scheduler: Scheduler,
         modes: Modes,
         tokenizer: Tokenizer,
-        clock: Callable[[], float] = time.monotonic,
+        device: Device | None = None,
     ) -> None:
+        """device: that it shares with other models; None = it has one of its own."""
         self._engine = engine
         self._scheduler = scheduler
         self._modes = modes
@@ -59,18 +60,15 @@ class EngineLoop:
         self._observer: Observer | None = None
         self._request_logs: Sequence[RequestLog] = ()
         self._step_log: StepLog | None = None
-        self._clock = clock
-        # Held for planning and completing (well under a millisecond), never while the device works.
-        self._lock = threading.Lock()
-        self._wake = threading.Condition(self._lock)
+        self._device = device or Device()
+        self._clock, self._lock, self._wake = self._device.clock, self._device.lock, self._device.wake
         self._live: dict[str, Live] = {}
         self._in_flight: set[str] = set()
         self._leaving: dict[str, FinishReason] = {}
         self._accepting = True
-        self._stopping = False
         self._failures = 0
         self._foresight = Foresight(engine, scheduler)
-        self._thread = threading.Thread(target=self._run, name="headway-engine", daemon=True)
+        self._device.join(self)
 
     def start(
         self,
@@ -83,11 +81,11 @@ class EngineLoop:
         self._step_log = step_log
         self._observer = observer
         self._request_logs = request_logs
-        self._thread.start()
+        self._device.start()
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._device.has(self)
 
     @property
     def costs(self) -> CostModel:
@@ -106,8 +104,8 @@ class EngineLoop:
                 "cost_error_median": median,
                 "cost_error_p95": p95,
             }
-            for mode in ModeName:
-                counts[f"running_{mode}"], counts[f"waiting_{mode}"] = self._scheduler.count(mode)
+            for mode in self._modes:
+                counts[f"running_{mode.name}"], counts[f"waiting_{mode.name}"] = self._scheduler.count(mode.name)
             return counts
 
     # --- the door -----------------------------------------------------------------------------------------------------------
@@ -157,8 +155,8 @@ class EngineLoop:
             events=asyncio.get_running_loop(),
         )
         with self._lock:
-            if not self._accepting or not self._thread.is_alive():
-                raise RequestError(503, "the server is shutting down" if self._thread.is_alive() else "the engine has stopped")
+            if not self._accepting or not self.alive:
+                raise RequestError(503, "the server is shutting down" if self.alive else "the engine has stopped")
             try:
                 self._scheduler.add(scheduled, now)
             except Refused as refused:
@@ -201,14 +199,10 @@ class EngineLoop:
                 self._leave(request_id, "cancelled")
 
     def close(self) -> None:
-        """Abort, and end the thread. Waits for the step that is running."""
+        """Abort, and leave the device. Waits for the step that is running."""
         self.stop_accepting()
         self.abort()
-        with self._lock:
-            self._stopping = True
-            self._wake.notify()
-        if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._device.leave(self)
         self._engine.close()
 
     def _leave(self, request_id: str, why: FinishReason) -> None:
@@ -221,50 +215,35 @@ class EngineLoop:
         self._scheduler.cancel(request_id)
         self._send([(live, self._last(live, "", why))])
 
-    # --- the engine's thread ------------------------------------------------------------------------------------------------
+    # --- the device's thread ------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        try:
-            self._turn_forever()
-        except Exception:
-            log.exception("the engine loop has ended by an error of its own")
-        finally:
-            with self._lock:
-                self._accepting = False
-                self._in_flight.clear()
-                for live in list(self._live.values()):
-                    if not live.ended:
-                        self._scheduler.cancel(live.request.id)
-                        self._send([(live, self._last(live, "", "error", error="the engine has stopped"))])
+    def end(self) -> None:
+        with self._lock:
+            self._accepting = False
+            self._in_flight.clear()
+            for live in list(self._live.values()):
+                if not live.ended:
+                    self._scheduler.cancel(live.request.id)
+                    self._send([(live, self._last(live, "", "error", error="the engine has stopped"))])
 
-    def _turn_forever(self) -> None:
-        outbox = Outbox()
-        while True:
-            begun = self._clock()
-            self._foresight.ask()
-            with self._lock:
-                step = None if self._stopping else self._scheduler.plan(begun)
-                if step is None and not outbox.tokens:
-                    if self._stopping:
-                        return
-                    self._wake.wait()
-                    continue
-                self._in_flight = {row.request.id for row in step.rows} if step else set()
-            if step is None:
-                self._hand_out(outbox)
-                outbox = Outbox()
-            else:
-                outbox = self._take(step, begun, outbox)
+    def pressing(self) -> Pressing | None:
+        return self._scheduler.pressing()
 
-    def _take(self, step: Step, begun: float, outbox: Outbox) -> Outbox:
-        """Run a step; meanwhile hand out what the one before it yielded. What planning and sampling take counts as part of the
-        step for the cost model: a pace has to be kept with them."""
+    def foresee(self) -> None:
+        self._foresight.ask()
+
+    def plan(self, now: float, until: float) -> Step | None:
+        step = self._scheduler.plan(now, until)
+        self._in_flight = {row.request.id for row in step.rows} if step else set()
+        return step
+
+    def take(self, step: Step, begun: float, meanwhile: Callable[[], None]) -> Outbox:
+        """What planning and sampling take counts as part of the step for the cost model: a pace has to be kept with them."""
         lives = [self._live[row.request.id] for row in step.rows]
         started = self._clock()
         try:
             begin(self._engine, step)
-            self._hand_out(outbox)
-            outbox = Outbox()
+            meanwhile()
             look_ahead(step, lives)
             logits = self._engine.wait()
             device_seconds = self._clock() - started
@@ -272,7 +251,7 @@ class EngineLoop:
             drafts = [row.request.drafts[: row.num_drafts] for row in step.rows if row.samples]
             sampled = sample_verifying(logits, [live.sampling for live in sampling], drafts) if sampling else []
         except Exception as error:
-            self._hand_out(outbox)  # the step before was fine, whatever happened to this one
+            meanwhile()  # the step before was fine, whatever happened to this one
             self._fail(step, error)
             return Outbox()
         self._failures = 0
@@ -296,7 +275,7 @@ class EngineLoop:
             self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)
         return outbox_of(received, sampling, sampled)
 
-    def _hand_out(self, outbox: Outbox) -> None:
+    def hand_out(self, outbox: Outbox) -> None:
         """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""
         ready: list[tuple[Live, Delta]] = []
         with self._lock:

@@ -100,7 +100,7 @@ class Admission:
         if len(seats.running) >= seats.mode.max_rows:
             return False
         running = self.running()
-        if not running:  # alone it is served as well as can be, whatever was promised
+        if not running and not self._promises.elsewhere():  # alone it is served as well as can be, whatever was promised
             return True
         if request.mode is ModeName.FAST and not self._memory([*seats.running.values(), request]):
             return False

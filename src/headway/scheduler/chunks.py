@@ -68,11 +68,12 @@ def more_prompt(
     return max(0, min(room, int(left / each)))
 
 
-def prompts_alone(prefilling: Sequence[Request], costs: CostModel, limits: Limits) -> int:
+def prompts_alone(prefilling: Sequence[Request], costs: CostModel, limits: Limits, now: float) -> int:
     """Prompt tokens of a step that nobody decodes in: as many as there are, but none so long that a newcomer would wait."""
     tokens = min(sum(r.pending for r in prefilling), limits.max_step_tokens)
     computed = min(prefilling, key=lambda r: r.prompt_order).num_computed if prefilling else 0
-    fitting = costs.tokens_within(limits.longest_alone, tokens, context_each=computed + 0.5 * tokens)
+    longest = min(limits.longest_alone, max(0.0, limits.until - now))
+    fitting = costs.tokens_within(longest, tokens, context_each=computed + 0.5 * tokens)
     return max(min(tokens, limits.granule), fitting)
 
 

@@ -32,7 +32,7 @@ def compose(requests: Sequence[Request], costs: CostModel, sizes: StepSizes, now
     decoding, prefilling = _by_work(requests)
     step = Step()
     if not decoding:
-        needed = prompts_alone(prefilling, costs, limits)
+        needed = prompts_alone(prefilling, costs, limits, now)
         step.rows = chunks(prefilling, needed)
         fit(step, costs, sizes, needed)
         return step
@@ -121,6 +121,8 @@ def _by_work(requests: Sequence[Request]) -> tuple[list[Request], list[Request]]
 def _allowance(always: Sequence[Request], now: float, limits: Limits) -> float:
     """Seconds that a step with all of these may last. They have one pace."""
     budget = longest = limits.longest / always[0].pace
+    if limits.until < now + longest:
+        budget = max(limits.shortest / always[0].pace, limits.until - now)
     for r in always:
         left = r.due - now - reserve_of(r, limits)
         if left < longest:

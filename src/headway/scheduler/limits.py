@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from headway.scheduler.promises import HEADROOM
@@ -27,7 +28,8 @@ class Limits:
     draft_gain: share by which drafts have to raise a step's expected tokens/s to make it larger.
     most_yield: tokens per step reckoned with at most for a row whose drafts come true.
     stay: steps over which the price of a new size is spread when drafts ask for it.
-    headroom: share of the time that no promise may take."""
+    headroom: share of the time that no promise may take.
+    until: when the step should have ended for another model's sake (see sharing.py)."""
 
     max_step_tokens: int = 256
     advantage: float = 1.25
@@ -46,3 +48,4 @@ class Limits:
     most_yield: float = 4.0
     stay: float = 3.0
     headroom: float = HEADROOM
+    until: float = math.inf

@@ -7,7 +7,7 @@ a machine that is slower than predicted; requests come in only as long as they l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from headway.scheduler.cost import CostModel
@@ -48,7 +48,10 @@ class Demand:
 
 
 class Promises:
-    """costs: asked each time, since it learns. max_step_tokens: tokens in one step at most."""
+    """costs: asked each time, since it learns. max_step_tokens: tokens in one step at most. elsewhere: the share of the time
+    that is promised to other models on the device."""
+
+    elsewhere: Callable[[], float] = staticmethod(lambda: 0.0)
 
     def __init__(self, costs: CostModel, max_step_tokens: int, headroom: float = HEADROOM) -> None:
         self._costs = costs
@@ -57,7 +60,7 @@ class Promises:
 
     def hold(self, demand: Demand) -> bool:
         """Whether every pace holds with all these rows."""
-        return self.share(demand) <= 1.0 - self._headroom
+        return self.share(demand) <= 1.0 - self._headroom - self.elsewhere()
 
     def share(self, demand: Demand) -> float:
         """The share of the machine's time that the paces of these rows take; above 1 they can't be kept."""

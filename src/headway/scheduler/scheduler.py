@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headway.modes import ModeName, Modes
 from headway.scheduler.admission import Admission
@@ -14,8 +15,9 @@ from headway.scheduler.cost import CostModel
 from headway.scheduler.foreseen import Foreseen, Trust
 from headway.scheduler.limits import Limits
 from headway.scheduler.phrases import PhraseBooks
-from headway.scheduler.promises import Promises
+from headway.scheduler.promises import Demand, Promises, paced
 from headway.scheduler.request import Request
+from headway.scheduler.sharing import Pressing
 from headway.scheduler.sizes import StepSizes
 from headway.scheduler.step import Row, Step, fit
 
@@ -66,6 +68,7 @@ class Scheduler:
         self._phrases = PhraseBooks()
         self._trust = Trust()
         self._new: list[Request] = []  # seated since the last plan
+        self._predicted = costs.seconds(1, 0, 1)  # of the last step
 
     def add(self, request: Request, now: float) -> None:
         """Seat or queue a request. Raises Refused, or ValueError for one that could never fit into the pool."""
@@ -100,8 +103,20 @@ class Scheduler:
         seats = self._admission.seats[mode]
         return len(seats.running), len(seats.waiting)
 
-    def plan(self, now: float) -> Step | None:
-        """The next step, or None if there is nothing to do."""
+    def pressing(self) -> Pressing | None:
+        """What there is to do, for a choice between models; None if there is nothing."""
+        running = self.running()
+        waiting = [first for seats in self._admission.seats.values() if (first := seats.waiting.first()) is not None]
+        dues = [r.due if r.first_token_at is None else r.due - self.limits.lead / r.pace for r in running]
+        dues += [r.due for r in waiting]
+        return Pressing(min(dues), self._predicted) if dues else None
+
+    def share(self) -> float:
+        """Of the device's time, that is promised to those who are here."""
+        return self.promises.share(Demand.of(paced(r) for r in self.running()))
+
+    def plan(self, now: float, until: float = math.inf) -> Step | None:
+        """The next step, which should have ended at `until` for another model's sake; None if there is nothing to do."""
         for request in (*self._new, *self._admission.board()):
             self._level(request)
         self._new.clear()
@@ -109,7 +124,8 @@ class Scheduler:
         if self.speculation:
             for request in running:
                 request.guess()
-        step = self.composer(running, self.costs, self.sizes, now, self.limits)
+        limits = self.limits if until == math.inf else replace(self.limits, until=until)
+        step = self.composer(running, self.costs, self.sizes, now, limits)
         if not step.rows:
             return None
         planned = step.rows
@@ -123,6 +139,7 @@ class Scheduler:
             fit(step, self.costs, self.sizes)
             step.forced_by = [r for r in step.forced_by if r in {row.request for row in step.rows}]
         self.sizes.take(step.needed, step.size)
+        self._predicted = step.predicted
         return step
 
     def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
