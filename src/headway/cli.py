@@ -62,6 +62,9 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.  \\[default: 127.0.0.1]", show_default=False)] = None,
     config: Config = None,
     model_id: Annotated[str | None, typer.Option("--id", help="The model's name in the API.", show_default=False)] = None,
+    spark: Annotated[
+        str | None, typer.Option(help="A smaller model to serve beside it, as mode spark; like MODEL.", show_default=False)
+    ] = None,
     chat_template: Annotated[
         Path | None, typer.Option(help="A Jinja file instead of the model's own.", show_default=False)
     ] = None,
@@ -90,7 +93,7 @@ def serve(
         typer.Option(metavar="FILE", help="Append every request's lengths and times, for simulate.", show_default=False),
     ] = None,
 ) -> None:
-    """Serve a model: OpenAI's API, at two speeds."""
+    """Serve a model at two speeds, and its spark at a third: the APIs of OpenAI and Anthropic."""
     from headway.config import load
     from headway.server.command import serve_command
 
@@ -98,6 +101,7 @@ def serve(
         {
             "model.name": model,
             "model.id": model_id,
+            "model.spark": spark,
             "model.chat_template": chat_template,
             "server.port": port,
             "server.host": host,
@@ -119,14 +123,21 @@ def compare(
         str | None, typer.Argument(help="What to serve for the purpose.  \\[default: smollm2]", show_default=False)
     ] = None,
     url: Annotated[str | None, typer.Option(help="Measure a running server instead.", show_default=False)] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            help='Of the server that is started: as for serve; "none" for none.  \\[default: the one known for the model]',
+            show_default=False,
+        ),
+    ] = None,
     streams: Annotated[int, typer.Option(help="Standard streams at once.")] = 32,
     seconds: Annotated[float, typer.Option(help="Measured time in all.")] = 60.0,
     json_path: Json = None,
 ) -> None:
-    """Measure standard and fast side by side, and print the table."""
+    """Measure the modes side by side, and print the table."""
     from headway.compare.commands import compare_command
 
-    compare_command(model=model, url=url, streams=streams, seconds=seconds, json_path=json_path)
+    compare_command(model=model, url=url, spark=spark, streams=streams, seconds=seconds, json_path=json_path)
 
 
 @app.command()

@@ -10,7 +10,8 @@ from headway.catalog.home import home
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A GGUF that travels inside a Python wheel. size: bytes of the file; context_length: tokens."""
+    """A GGUF that travels inside a Python wheel. size: bytes of the file; context_length: tokens.
+    spark: the known model that is its spark."""
 
     name: str
     title: str
@@ -21,6 +22,7 @@ class KnownModel:
     sha256: str
     licence: str
     context_length: int
+    spark: str | None = None
 
     @property
     def path(self) -> Path:
@@ -44,3 +46,8 @@ KNOWN = {
         ),
     )
 }
+
+
+def spark_of(name: str) -> str | None:
+    """The known spark of a known model."""
+    return KNOWN[name].spark if name in KNOWN else None

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
+from headway.catalog.known import spark_of
 from headway.compare.embedded import running, serve_command
 from headway.compare.progress import Bar
 from headway.compare.report import STDOUT, check_json_path, print_report, to_json, write_json
@@ -22,6 +23,7 @@ DEFAULT_MODEL = "smollm2"
 DEFAULT_STREAMS = 32
 DEFAULT_SECONDS = 60.0
 MIN_SECONDS = 1.0
+NO_SPARK = "none"
 
 _T = TypeVar("_T")
 
@@ -30,13 +32,15 @@ def compare_command(
     *,
     model: str | None = None,
     url: str | None = None,
+    spark: str | None = None,
     streams: int = DEFAULT_STREAMS,
     seconds: float = DEFAULT_SECONDS,
     json_path: Path | None = None,
 ) -> None:
     """Measure standard and fast, print a table, and write JSON if a path is given (`-` = stdout, and the table to stderr).
 
-    Without a URL a server is started for the purpose, with seats for all streams. `model` may also be written
+    Without a URL a server is started for the purpose, with seats for all streams. spark: of that server; None = the one known
+    for the model, "none" = none. `model` may also be written
     `URL#MODEL`. seconds: of measured windows; the whole takes about half as long again, and the server's start.
     Raises HeadwayError (one line) for whatever the user can mend.
     """
@@ -44,15 +48,18 @@ def compare_command(
         raise UsageError(f"--streams must be at least 1, not {streams}")
     if not MIN_SECONDS <= seconds < float("inf"):
         raise UsageError(f"--seconds must be at least {MIN_SECONDS:g}, not {seconds:g}")
+    if spark is not None and url is not None:
+        raise UsageError("--spark is of a server that is started for the comparison; the one at --url has its own, if any")
     check_json_path(json_path)
-    command = _command(model, url, streams, seconds)
+    command = _command(model, url, spark, streams, seconds)
     if url is None and model is not None and model.startswith(("http://", "https://")):
         url, _, model = model.partition("#")
     with Bar(Console(stderr=True)) as bar:
         if url is not None:
             result = run_async(compare(url, model or None, streams=streams, seconds=seconds, reporter=bar))
         else:
-            result = _compare_embedded(model or DEFAULT_MODEL, streams, seconds, bar)
+            name = model or DEFAULT_MODEL
+            result = _compare_embedded(name, spark_of(name) if spark is None else spark, streams, seconds, bar)
     print_report(result, Console(stderr=json_path == STDOUT))
     if json_path is not None:
         write_json(to_json(result, command), json_path)
@@ -67,19 +74,21 @@ def run_async(work: Coroutine[Any, Any, _T]) -> _T:
     return uvloop.run(work)
 
 
-def _compare_embedded(model: str, streams: int, seconds: float, bar: Bar) -> CompareResult:
-    with running(serve_command(model, streams)) as server:
+def _compare_embedded(model: str, spark: str | None, streams: int, seconds: float, bar: Bar) -> CompareResult:
+    with running(serve_command(model, streams, None if spark == NO_SPARK else spark)) as server:
         url = server.wait_ready(bar)
         result = run_async(compare(url, streams=streams, seconds=seconds, reporter=bar))
         server.check()
         return result
 
 
-def _command(model: str | None, url: str | None, streams: int, seconds: float) -> str:
+def _command(model: str | None, url: str | None, spark: str | None, streams: int, seconds: float) -> str:
     words = ["headway", "compare"]
     if model is not None:
         words.append(Path(model).name if Path(model).is_absolute() else model)  # a report names no folder of its author
     if url is not None:
         words += ["--url", url]
+    if spark is not None:
+        words += ["--spark", Path(spark).name if Path(spark).is_absolute() else spark]
     words += ["--streams", str(streams), "--seconds", f"{seconds:g}"]
     return shlex.join(words)

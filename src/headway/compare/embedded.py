@@ -90,9 +90,10 @@ class EmbeddedServer:
                 self._url = found.group()
 
 
-def serve_command(model: str, streams: int) -> list[str]:
+def serve_command(model: str, streams: int, spark: str | None = None) -> list[str]:
     """`headway serve` on a free port, with a seat for every standard stream; nobody's usage."""
-    return [sys.executable, "-m", "headway", "serve", model, "--port", "0", "--max-rows", str(streams), "--no-ledger"]
+    command = [sys.executable, "-m", "headway", "serve", model, "--port", "0", "--max-rows", str(streams), "--no-ledger"]
+    return command if spark is None else [*command, "--spark", spark]
 
 
 @contextlib.contextmanager

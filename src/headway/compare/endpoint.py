@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -27,12 +28,17 @@ def base_url(url: str) -> str:
 async def find_model(client: Client, wanted: str | None) -> str:
     """The model to ask for: the wanted one if the server lists it, else the first one listed. Raises HeadwayError if nothing
     answers there, if it is no OpenAI-compatible server, or if the model isn't served."""
-    listed = await _listed_models(client)
+    listed = [str(entry["id"]) for entry in await _listing(client)]
     if wanted is None:
         return listed[0]
     if wanted in listed:
         return wanted
     raise HeadwayError(f"{client.url} doesn't serve {wanted!r}; it serves {', '.join(listed)}")
+
+
+async def find_spark(client: Client) -> str | None:
+    """The model that this server serves as a spark: headway says so in the list of its models."""
+    return next((str(entry["id"]) for entry in await _listing(client) if "spark" in (entry.get("pace") or {})), None)
 
 
 async def find_maker(client: Client, model: str) -> RequestMaker:
@@ -67,13 +73,13 @@ async def metric(client: Client, name: str, **labels: str) -> float | None:
     return sum(values) if values else None
 
 
-async def _listed_models(client: Client) -> list[str]:
+async def _listing(client: Client) -> list[dict[str, Any]]:
     try:
         async with client.session.get(f"{client.url}/v1/models", timeout=_timeout()) as response:
             if response.status in (401, 403):
                 raise HeadwayError(f"{client.url} refuses the API key (HTTP {response.status})")
             listing = await response.json(content_type=None)
-            models = [str(entry["id"]) for entry in listing["data"]]
+            models = [dict(entry) for entry in listing["data"] if entry["id"]]
     except (aiohttp.ClientConnectionError, TimeoutError, OSError) as error:
         raise HeadwayError(f"{client.url} does not answer; is the server running?") from error
     except (aiohttp.ClientError, ValueError, KeyError, TypeError) as error:

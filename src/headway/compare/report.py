@@ -14,8 +14,9 @@ from rich.text import Text
 
 from headway.compare.machine import describe, machine_facts, versions
 from headway.compare.prompts import PROMPTS
-from headway.compare.result import CompareResult, mode_json, phase_json, rounded
+from headway.compare.result import CompareResult, SparkResult, mode_json, phase_json, rounded, spark_json
 from headway.compare.run import LOAD_TEMPERATURE
+from headway.compare.stats import ratio
 from headway.errors import UsageError
 from headway.modes import ModeName
 
@@ -43,7 +44,8 @@ def to_json(result: CompareResult, command: str) -> dict[str, Any]:
             "window_seconds": schedule.window,
             "windows_per_phase": schedule.pairs,
         },
-        "modes": {mode.value: mode_json(result, mode) for mode in ModeName},
+        "modes": {mode.value: mode_json(result, mode) for mode in result.modes},
+        "spark": None if result.spark is None else spark_json(result.spark),
         "total_tokens_per_second": {
             "alone": rounded(result.total_tokens_per_second("alone")),
             "with_fast": rounded(result.total_tokens_per_second("with_fast")),
@@ -95,7 +97,36 @@ def print_report(result: CompareResult, console: Console) -> None:
         f"Machine: {describe(machine_facts())}",
         *(f"Note: {note}" for note in result.notes()),
     ]
-    console.print(Group(_table(result), *(Text(line) for line in lines)))
+    tables = [_table(result)]
+    if result.spark is not None:
+        tables.append(_shared_table(result.spark))
+        lines = [*_spark_lines(result.spark), *lines]
+    console.print(Group(*tables, *(Text(line) for line in lines)))
+
+
+def _spark_lines(spark: SparkResult) -> list[str]:
+    over_fast = times(ratio(spark.alone.tokens_per_second, spark.fast_alone.tokens_per_second))
+    return [
+        f"* {spark.model}, another and weaker model, with the device to itself, as it would have a chip of its own: {over_fast} "
+        f"of fast with the device to itself ({rate(spark.fast_alone.tokens_per_second)} tokens/s)",
+    ]
+
+
+def _shared_table(spark: SparkResult) -> Table:
+    table = Table(title="sharing the device", title_justify="left")
+    table.add_column("mode")
+    for heading in ("tokens/s per user", "TTFT p50", "TTFT p99", "on time", "errors"):
+        table.add_column(heading, justify="right")
+    for name, summary in (("standard", spark.standard_beside), ("spark", spark.shared)):
+        table.add_row(
+            name,
+            rate(summary.tokens_per_second),
+            milliseconds(summary.ttft_p50),
+            milliseconds(summary.ttft_p99),
+            share(summary.attainment, digits=1),
+            f"{summary.errors}/{summary.requests}",
+        )
+    return table
 
 
 def _table(result: CompareResult) -> Table:
@@ -103,10 +134,10 @@ def _table(result: CompareResult) -> Table:
     table.add_column("mode")
     for heading in ("tokens/s per user", "speed", "TTFT p50", "TTFT p99", "on time", "cost", "errors"):
         table.add_column(heading, justify="right")
-    for mode in ModeName:
+    for mode in result.modes:
         summary = result.summary(mode)
         table.add_row(
-            mode.value,
+            f"{mode} *" if mode is ModeName.SPARK else mode.value,
             rate(summary.tokens_per_second),
             times(result.speed_x(mode)),
             milliseconds(summary.ttft_p50),

@@ -8,7 +8,7 @@ from typing import Any
 
 from headway.modes import ModeName
 
-SERVICE_TIERS = {ModeName.STANDARD: "default", ModeName.FAST: "priority"}
+SERVICE_TIERS = {ModeName.STANDARD: "default", ModeName.FAST: "priority", ModeName.SPARK: "default"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from headway.compare.stats import Summary, median_or_none, ratio
 from headway.modes import ModeName
 
 Phase = Literal["alone", "with_fast"]
+SPARK_PAIRS = 2
+"""Windows of the spark alone, and as many of fast alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Schedule:
         """Seconds under load, the same-text test not included."""
         return self.warm_up + 2 * self.pairs * (self.settle + self.window)
 
+    @property
+    def of_spark(self) -> float:
+        """Seconds that a spark takes besides."""
+        return 2 * self.settle + self.window + SPARK_PAIRS * self.window
+
 
 @dataclass(frozen=True, slots=True)
 class WindowResult:
@@ -50,9 +57,22 @@ class WindowResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkResult:
+    """alone: one stream of the spark, with the device to itself; fast_alone: one stream of fast, likewise, in turn with it.
+    shared: one stream of the spark beside all the standard ones, which are standard_beside."""
+
+    model: str
+    alone: Summary
+    fast_alone: Summary
+    shared: Summary
+    standard_beside: Summary
+
+
+@dataclass(frozen=True, slots=True)
 class CompareResult:
     """standard: requests of the windows with the fast stream; fast: all of that stream; alone: the standard ones of the windows
     without it.
+    spark: None if the server has none.
     fast_served: how many successful fast requests the server says it served as fast."""
 
     model: str
@@ -63,8 +83,17 @@ class CompareResult:
     fast_served: int
     windows: tuple[WindowResult, ...]
     same_text: SameText
+    spark: SparkResult | None = None
+
+    @property
+    def modes(self) -> tuple[ModeName, ...]:
+        return tuple(mode for mode in ModeName if mode is not ModeName.SPARK or self.spark is not None)
 
     def summary(self, mode: ModeName) -> Summary:
+        """The spark's is that with the device to itself."""
+        if mode is ModeName.SPARK:
+            assert self.spark is not None
+            return self.spark.alone
         return self.fast if mode is ModeName.FAST else self.standard
 
     def speed_x(self, mode: ModeName) -> float | None:
@@ -97,7 +126,10 @@ class CompareResult:
             notes.append("No fast request succeeded.")
         elif self.fast_served < good:
             notes.append(f"Of {good} requests for fast the server says it served {self.fast_served} as fast.")
-        for name, summary in (("standard", self.standard), ("fast", self.fast)):
+        summaries = [("standard", self.standard), ("fast", self.fast)]
+        if self.spark is not None:
+            summaries += [("spark", self.spark.alone), ("spark", self.spark.shared)]
+        for name, summary in summaries:
             if summary.errors:
                 notes.append(
                     f"{summary.errors} of {summary.requests} {name} requests failed "
@@ -110,15 +142,27 @@ class CompareResult:
 
 def mode_json(result: CompareResult, mode: ModeName) -> dict[str, Any]:
     """One mode's figures for the JSON report: rates in tokens/s, latencies in ms, shares and ratios plain."""
-    summary = result.summary(mode)
+    figures = summary_json(result.summary(mode))
+    return figures | {"speed_x": rounded(result.speed_x(mode)), "cost_x": rounded(result.cost_x(mode))}
+
+
+def spark_json(spark: SparkResult) -> dict[str, Any]:
+    """What is measured of a spark besides its row among the modes."""
+    return {
+        "model": spark.model,
+        "fast_alone": summary_json(spark.fast_alone),
+        "over_fast_alone": rounded(ratio(spark.alone.tokens_per_second, spark.fast_alone.tokens_per_second)),
+        "sharing": {"standard": summary_json(spark.standard_beside), "spark": summary_json(spark.shared)},
+    }
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
     return {
         "tokens_per_second": rounded(summary.tokens_per_second),
-        "speed_x": rounded(result.speed_x(mode)),
         "ttft_ms": {"p50": _ms(summary.ttft_p50), "p99": _ms(summary.ttft_p99)},
         "tpot_ms": {"p50": _ms(summary.tpot_p50), "p99": _ms(summary.tpot_p99)},
         "itl_ms": {"p50": _ms(summary.itl_p50), "p99": _ms(summary.itl_p99)},
         "attainment": rounded(summary.attainment),
-        "cost_x": rounded(result.cost_x(mode)),
         "engine_ms_per_token": _ms(summary.engine_seconds_per_token),
         "requests": summary.requests,
         "errors": summary.errors,

@@ -1,20 +1,23 @@
-"""The comparison itself: standard alone and standard beside one fast stream, in turn, on a server that runs."""
+"""The comparison itself, on a server that runs: standard alone and standard beside one fast stream, in turn; then the spark,
+beside standard and alone."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from headway.compare import same_text
 from headway.compare.client import Client
-from headway.compare.endpoint import base_url, engine_busy_seconds, find_maker, find_model
+from headway.compare.endpoint import base_url, engine_busy_seconds, find_maker, find_model, find_spark
 from headway.compare.load import ClosedLoop
 from headway.compare.progress import Reporter, Silent, sleep
 from headway.compare.prompts import PROMPTS, SAME_TEXT_PROMPTS
 from headway.compare.record import RequestRecord
 from headway.compare.request import RequestMaker, StreamRequest
-from headway.compare.result import CompareResult, Phase, Schedule, WindowResult
+from headway.compare.result import SPARK_PAIRS, CompareResult, Phase, Schedule, SparkResult, WindowResult
 from headway.compare.stats import (
+    Summary,
     Window,
     peak_tokens_per_second,
     ratio,
@@ -51,7 +54,8 @@ async def compare(
     async with Client(base_url(url)) as client:
         model = await find_model(client, model)
         maker = await find_maker(client, model)
-        comparison = _Comparison(client, maker, schedule, reporter or Silent())
+        spark = await find_spark(client)
+        comparison = _Comparison(client, maker, schedule, reporter or Silent(), spark if spark != model else None)
         return await comparison.run()
 
 
@@ -61,27 +65,74 @@ def arrivals(maker: RequestMaker, mode: ModeName, max_tokens: int) -> Iterator[S
         yield maker.chat(f"{mode.capitalize()} task {number}. {prompt}", mode, max_tokens, temperature=LOAD_TEMPERATURE)
 
 
+class _Spark:
+    """What is measured of a spark."""
+
+    def __init__(
+        self, client: Client, maker: RequestMaker, of_model: RequestMaker, schedule: Schedule, reporter: Reporter
+    ) -> None:
+        self._client = client
+        self._model = maker.model
+        self._schedule = schedule
+        self._reporter = reporter
+        self._shared = ClosedLoop(client, arrivals(maker, ModeName.SPARK, schedule.max_tokens))
+        self._alone = ClosedLoop(client, arrivals(maker, ModeName.SPARK, schedule.max_tokens))
+        self._fast_alone = ClosedLoop(client, arrivals(of_model, ModeName.FAST, schedule.max_tokens))
+        self._standard: list[RequestRecord] = []
+
+    async def beside(self, standard: ClosedLoop) -> None:
+        """One stream beside the standard ones, which are running."""
+        self._reporter.phase("standard beside one stream of the spark")
+        self._shared.start(1)
+        await sleep(self._schedule.settle, self._reporter)
+        start = self._client.clock()
+        await sleep(self._schedule.window, self._reporter)
+        await self._shared.stop(GRACE_SECONDS)
+        self._standard = within(standard.records, [Window(start, self._client.clock())])
+
+    async def alone(self) -> None:
+        """In turn with fast, nobody else being there."""
+        for pair in range(1, SPARK_PAIRS + 1):
+            for name, loop in (("fast", self._fast_alone), ("spark", self._alone)):
+                self._reporter.phase(f"{name} with the device to itself ({pair} of {SPARK_PAIRS})")
+                loop.start(1)
+                await sleep(self._schedule.window / 2, self._reporter)
+                await loop.stop(GRACE_SECONDS)
+
+    def result(self) -> SparkResult:
+        def of(loop: ClosedLoop) -> Summary:
+            return summarize([record for record in loop.records if record.outcome != "cut"])
+
+        return SparkResult(self._model, of(self._alone), of(self._fast_alone), of(self._shared), summarize(self._standard))
+
+
 class _Comparison:
-    def __init__(self, client: Client, maker: RequestMaker, schedule: Schedule, reporter: Reporter) -> None:
+    def __init__(self, client: Client, maker: RequestMaker, schedule: Schedule, reporter: Reporter, spark: str | None) -> None:
         self._client = client
         self._maker = maker
         self._schedule = schedule
         self._reporter = reporter
         self._standard = ClosedLoop(client, arrivals(maker, ModeName.STANDARD, schedule.max_tokens))
         self._fast = ClosedLoop(client, arrivals(maker, ModeName.FAST, schedule.max_tokens))
+        self._spark = None if spark is None else _Spark(client, replace(maker, model=spark), maker, schedule, reporter)
         self._windows: list[tuple[Phase, Window, float | None]] = []
         self._beside: list[Window] = []  # windows with the fast stream, up to the end of its last request
 
     async def run(self) -> CompareResult:
-        self._reporter.plan(self._schedule.total + SAME_TEXT_SECONDS)
+        spark = self._spark
+        self._reporter.plan(self._schedule.total + SAME_TEXT_SECONDS + (self._schedule.of_spark if spark else 0.0))
         try:
             await self._measure()
+            if spark:
+                await spark.beside(self._standard)
             loaded = {setting.name: await self._ask(setting) for setting in same_text.LOADED}
         finally:
             await self._fast.stop(0.0)
             await self._standard.stop(0.0)
         alone = same_text.Setting(ModeName.FAST, loaded=False)
         reference = await self._ask(same_text.REFERENCE)
+        if spark:
+            await spark.alone()
         texts = same_text.judge(SAME_TEXT_PROMPTS, reference, loaded | {alone.name: await self._ask(alone)})
         return self._result(texts)
 
@@ -145,4 +196,5 @@ class _Comparison:
                 for phase, window, busy in self._windows
             ),
             same_text=texts,
+            spark=self._spark.result() if self._spark else None,
         )

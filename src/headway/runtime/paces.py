@@ -13,11 +13,12 @@ CONTEXT = 512
 """Tokens of context per row that the promised paces reckon with."""
 
 
-def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSettings) -> Modes:
-    """The modes, with the paces that are set, else those that the machine can keep: standard's is what a full house gives,
-    fast's is `speedup` times standard's. Fast seats are as many as could be promised if nobody else were there; whether one
-    more can be promised at the moment is seen when it comes. Raises UsageError if set paces contradict each other."""
-    standard = modes.standard.pace or full_house(costs, scheduler, modes.fast.speedup)
+def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSettings, available: float = 1.0) -> Modes:
+    """The modes of a model that has this share of the device's time, with the paces that are set, else those that the machine
+    can keep: standard's is what a full house gives, fast's is `speedup` times standard's. Fast seats are as many as could be
+    promised if nobody else were there; whether one more can be promised at the moment is seen when it comes. Raises UsageError
+    if set paces contradict each other."""
+    standard = modes.standard.pace or available * full_house(costs, scheduler, modes.fast.speedup)
     fast = modes.fast.pace or modes.fast.speedup * standard
     if fast <= standard:
         raise UsageError(f"the pace of fast ({fast:.4g} tokens/s) must be higher than standard's ({standard:.4g})")
@@ -27,6 +28,14 @@ def modes_from(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSetti
         Mode(ModeName.STANDARD, standard, scheduler.max_rows, modes.standard.max_waiting, modes.standard.ttft_ms / 1000),
         Mode(ModeName.FAST, fast, seats, modes.fast.max_waiting, modes.fast.ttft_ms / 1000),
     )
+
+
+def modes_of_spark(costs: CostModel, scheduler: SchedulerSettings, modes: ModesSettings, standard: float) -> Modes:
+    """The one mode of a spark beside a model that promises `standard` tokens/s. Its seats are as many as could be promised if
+    nobody were on the device but they."""
+    pace = modes.spark.pace or modes.spark.speedup * standard
+    seats = max(1, min(_promises(costs, scheduler).most(Paced(pace, CONTEXT)), modes.spark.max_rows))
+    return Modes(Mode(ModeName.SPARK, pace, seats, modes.spark.max_waiting, modes.spark.ttft_ms / 1000))
 
 
 def beside_full_house(costs: CostModel, scheduler: SchedulerSettings, modes: Modes) -> int:

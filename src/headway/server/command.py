@@ -47,9 +47,11 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     quota = _quota(settings)
     record_file = None if record is None else open_record(record)
     model = resolve(settings.model.name)
+    spark = None if settings.model.spark is None else resolve(settings.model.spark)
     book = open_book(settings.ledger, settings.prices)
     with console.status("loading") as status:
-        served, loop, keeper = assemble(model, settings, lambda what: status.update(what))
+        (main, *_) = assembled = assemble(model, settings, lambda what: status.update(what), spark)
+    served, loop = main.served, main.loop
     metrics = Metrics(served.modes)
     recorder = None
     if record_file is not None:
@@ -59,13 +61,15 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     # What is here now stays: the collector needn't look at it again and again while steps run.
     gc.collect()
     gc.freeze()
-    loop.start(metrics, [log for log in (recorder, book) if log is not None], recorder)
-    keeper.start()
+    for one in assembled:
+        one.loop.start(metrics, [log for log in (recorder, book) if log is not None], recorder)
+        one.keeper.start()
     try:
         run_server(app, sockets, lambda url: _announce(served, url, guesses(served.info, settings)), access_log=access_log)
     finally:
-        loop.close()
-        keeper.close()
+        for one in assembled:
+            one.loop.close()
+            one.keeper.close()
         for log in (recorder, book):
             if log is not None:
                 log.close()
