@@ -107,7 +107,7 @@ def print_report(result: CompareResult, console: Console) -> None:
 def _spark_lines(spark: SparkResult) -> list[str]:
     over_fast = times(ratio(spark.alone.tokens_per_second, spark.fast_alone.tokens_per_second))
     return [
-        f"* {spark.model}, another and weaker model, with the device to itself, as it would have a chip of its own: {over_fast} "
+        f"* {spark.model}, another and weaker model, with the device to itself as it would have a chip of its own: {over_fast} "
         f"of fast with the device to itself ({rate(spark.fast_alone.tokens_per_second)} tokens/s)",
     ]
 

@@ -58,6 +58,7 @@ class Admission:
         self._promises = promises
         self._memory = memory
         self.seats = {mode.name: Seats(mode) for mode in modes}
+        self._by_pace = sorted(self.seats.values(), key=lambda seats: -seats.mode.pace)
 
     def running(self) -> list[Request]:
         return [r for seats in self.seats.values() for r in seats.running.values()]
@@ -79,8 +80,7 @@ class Admission:
     def board(self) -> list[Request]:
         """Give free seats to those who wait, fast ones first; returns the newly seated."""
         seated: list[Request] = []
-        for name in (ModeName.FAST, ModeName.STANDARD):
-            seats = self.seats[name]
+        for seats in self._by_pace:
             while (request := seats.waiting.first()) is not None and self._may_sit(request):
                 seats.waiting.remove(request)
                 seats.seat(request)

@@ -109,7 +109,8 @@ class Scheduler:
         waiting = [first for seats in self._admission.seats.values() if (first := seats.waiting.first()) is not None]
         dues = [r.due if r.first_token_at is None else r.due - self.limits.lead / r.pace for r in running]
         dues += [r.due for r in waiting]
-        return Pressing(min(dues), self._predicted) if dues else None
+        newcomer = any(r.first_token_at is None for r in running)
+        return Pressing(min(dues), self._predicted, newcomer) if dues else None
 
     def share(self) -> float:
         """Of the device's time, that is promised to those who are here."""
