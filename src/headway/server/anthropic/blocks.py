@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.errors import RequestError
-from headway.server.anthropic.schemas import Content, ToolDefinition, Turn
+from headway.server.anthropic.schemas import ToolDefinition, Turn
+from headway.server.described import Content
 from headway.text.messages import Message
 
 Block = dict[str, Any]
