@@ -262,6 +262,14 @@ def test_a_body_may_come_in_chunks_and_after_a_100(quick: Client) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.parametrize("ended", [b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n", b"POST /v1/chat"])
+def test_a_client_that_asks_for_more_before_its_answer_and_leaves_frees_its_row(endless: Client, ended: bytes) -> None:
+    with endless.socket() as connection:
+        connection.sendall(raw_request(endless, long_chat(endless)) + ended)
+        wait_for(lambda: rows(endless) == 1)
+    wait_for(lambda: rows(endless) == 0)
+
+
 def test_a_client_that_leaves_in_the_middle_of_its_body_does_no_harm(quick: Client) -> None:
     for sent in (POST, POST + b"Content-Length: 100\r\n\r\n{"):
         with quick.socket() as connection:
