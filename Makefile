@@ -64,7 +64,7 @@ test-agents: $(STAMP)
 	HEADWAY_TEST_AGENTS=1 $(BIN)/pytest tests/clients/test_agents.py
 
 fuzz: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ_MINUTES)
+	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m fuzz $(FUZZ_MINUTES)
 
 serve: $(STAMP)
 	$(BIN)/headway serve smollm2

@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -65,6 +66,7 @@ def main() -> None:
             failure = "" if record.exc_info is None else repr(record.exc_info[1])
             self.seen.append(f"{record.name}: {record.getMessage()} {failure}")
 
+    warnings.simplefilter("error", RuntimeWarning)  # numbers that run over, coroutines that nobody awaits
     errors = Errors()
     logging.getLogger().addHandler(errors)
     config, tokenizer = Settings.model_validate_json(sys.argv[1]), Tokenizer()

@@ -130,6 +130,8 @@ def _result(block: Block, place: str, names: dict[str, str]) -> Message:
         raise RequestError(400, f"'{place}.content' must be a string or a list of text blocks.", param=place)
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     text = "".join(_text(part, f"{place}.content[{index}]") for index, part in enumerate(parts))
+    if not isinstance(block.get("is_error"), bool | None):
+        raise RequestError(400, f"'{place}.is_error' must be true or false.", param=place)
     if block.get("is_error"):
         text = f"Error: {text}"
     name = {"name": names[call_id]} if call_id in names else {}

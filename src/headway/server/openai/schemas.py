@@ -109,8 +109,8 @@ class GenerationBody(Body):
     )
     presence_penalty: Penalty | None = Field(None, description="a number from -2 to 2; looks at the output alone")
     frequency_penalty: Penalty | None = Field(None, description="a number from -2 to 2; looks at the output alone")
-    repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = Field(
-        None, description="a number above 0 and up to 10; 1 is off, looks at prompt and output"
+    repetition_penalty: Annotated[float, Field(ge=0.01, le=10)] | None = Field(
+        None, description="a number from 0.01 to 10; 1 is off, looks at prompt and output"
     )
     logit_bias: Annotated[dict[str, Annotated[float, Field(ge=-100, le=100)]], BIASES] | None = Field(
         None, description="an object of token ids and numbers from -100 to 100"

@@ -21,7 +21,7 @@ from headway.server.described import (
     Input,
     ToolChoice,
 )
-from headway.server.openai.schemas import GenerationBody, Positive
+from headway.server.openai.schemas import GenerationBody, Positive, ResponseFormat
 
 LOGPROBS = "message.output_text.logprobs"
 """The word in `include` that asks for log probabilities."""
@@ -78,6 +78,9 @@ class ResponsesRequest(PromptBody):
         None, description="an integer of at least 1; lowered to the room that the prompt leaves, which is also the default"
     )
     max_tokens: Annotated[Positive | None, ONLY_NULL] = Field(None, description="null; here it is called max_output_tokens")
+    response_format: Annotated[ResponseFormat | None, ONLY_NULL] = Field(
+        None, description="null; here it is called text.format"
+    )
     n: Annotated[int, Field(ge=1, le=1)] | None = Field(None, description="1; a response is one answer")
     store: bool | None = Field(None, description="true or false; true, the default, keeps the response for a while")
     metadata: Annotated[dict[Word, Value], Field(max_length=16)] | None = Field(
