@@ -6,6 +6,7 @@ import re
 import time
 
 from cases.client import CHAT, Client
+from cases.responses import RESPONSES
 
 NOTHING = (
     "headway_rows", "headway_waiting", "headway_limit_holds", "headway_open_websockets", "headway_ledger_open_choices",
@@ -22,6 +23,7 @@ class Aftermath:
     def __init__(self, client: Client) -> None:
         self._client = client
         client.ok(CHAT, client.chat(response_format={"type": "json_object"}, max_tokens=2))
+        assert client.post(RESPONSES, {"model": "m", "input": "hi", "max_output_tokens": 2}).status == 200
         time.sleep(LEDGER_SECONDS)
         self._before: dict[str, float] = {}
         self._before = self._settled()

@@ -17,6 +17,7 @@ from cases.client import Client
 
 from .live import started
 
+OWN_THREADS = ("headway-engine", "headway-ledger", "headway-responses")
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
 
 
@@ -45,6 +46,7 @@ def main() -> None:
     from headway.server.app import create_app
     from headway.server.lifecycle import bind, run_server
     from headway.server.metrics import Metrics
+    from headway.server.responses.database_store import open_store
     from headway.text.template import ChatTemplate
 
     from .scripted import MODES, ByteTokenizer
@@ -80,13 +82,16 @@ def main() -> None:
     metrics, book = Metrics(MODES), open_book(config.ledger, config.prices)
     quota = Quota(Allowance(config.limits, config.keys), "memory")
     keys = keyring(config, loopback=True)
-    app = create_app(served, config.server, metrics, keyring=keys, quota=quota, book=book)
+    kept = open_store(config.server, config.ledger)
+    app = create_app(served, config.server, metrics, keyring=keys, quota=quota, book=book, responses=kept)
     loop.start(metrics, [book] if book is not None else [])
     run_server(app, bind(config.server.host, 0), lambda url: print(url, flush=True))
     requests, sockets = app.state.drain.num_requests, app.state.drain.num_sockets
     loop.close()
     if book is not None:
         book.close()
+    if kept is not None:
+        kept.close()
     pool.check()
     left = {
         "errors": errors.seen,
@@ -96,7 +101,7 @@ def main() -> None:
         "sockets": sockets,
         "holds": quota.num_held,
         "open choices": book.open if book is not None else 0,
-        "threads": [each.name for each in threading.enumerate() if each.name in ("headway-engine", "headway-ledger")],
+        "threads": [each.name for each in threading.enumerate() if each.name.startswith(OWN_THREADS)],
     }
     print(json.dumps(left), flush=True)
 

@@ -24,6 +24,7 @@ from headway.server.app import create_app
 from headway.server.lifecycle import bind, run_server
 from headway.server.metrics import Metrics
 from headway.server.record import MachineSeen, Recorder, open_record
+from headway.server.responses.database_store import open_store
 from headway.server.sockets import is_loopback
 
 if TYPE_CHECKING:
@@ -50,10 +51,11 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     with console.status("loading") as status:
         served, loop, keeper = assemble(model, settings, lambda what: status.update(what))
     metrics = Metrics(served.modes)
+    kept = open_store(settings.server, settings.ledger)
     recorder = None
     if record_file is not None:
         recorder = Recorder(record_file, served.modes, MachineSeen(loop.costs, served.info))
-    app = create_app(served, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder)
+    app = create_app(served, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder, responses=kept)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is here now stays: the collector needn't look at it again and again while steps run.
     gc.collect()
@@ -65,7 +67,7 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     finally:
         loop.close()
         keeper.close()
-        for log in (recorder, book):
+        for log in (recorder, book, kept):
             if log is not None:
                 log.close()
 
