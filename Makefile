@@ -8,7 +8,9 @@ DISTILL_STAMP := $(VENV)/.installed-distill
 UV := $(shell command -v uv 2>/dev/null)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-distill test-agents lint serve bench clean
+FUZZ_MINUTES ?= 10
+
+.PHONY: demo test test-distill test-agents fuzz lint serve bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +18,7 @@ help:
 	@echo "make test    lint, type checks and tests"
 	@echo "make test-distill  the tests of training, which need PyTorch (installed for it)"
 	@echo "make test-agents  Claude Code and Codex CLI, which come from npm, against the real server"
+	@echo "make fuzz    made-up requests and clients that misbehave, for FUZZ_MINUTES (10)"
 	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
 	@echo "make bench   headway beside its peers, same machine, same model"
 	@echo "make lint    ruff and mypy alone"
@@ -59,6 +62,9 @@ test-distill: $(DISTILL_STAMP)
 
 test-agents: $(STAMP)
 	HEADWAY_TEST_AGENTS=1 $(BIN)/pytest tests/clients/test_agents.py
+
+fuzz: $(STAMP)
+	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m fuzz $(FUZZ_MINUTES)
 
 serve: $(STAMP)
 	$(BIN)/headway serve smollm2

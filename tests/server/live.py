@@ -27,7 +27,14 @@ def live(
     """A running scripted server, which refuses with a 429 what finds no seat, and its client. settings: of [server]; config:
     of the other sections, by default without a ledger."""
     config = {"server": {"port": 0, **settings}, "ledger": {"enabled": False}, **(config or {})}
-    command = [sys.executable, "-m", "server.live", json.dumps(script), json.dumps(config), str(seats), str(fast_seats)]
+    with started("server.live", json.dumps(script), json.dumps(config), str(seats), str(fast_seats)) as running:
+        yield running
+
+
+@contextmanager
+def started(module: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
+    """A module of the tests that prints the URL of its server, which serves the model "m"."""
+    command = [sys.executable, "-m", module, *arguments]
     process = subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

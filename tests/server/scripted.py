@@ -24,6 +24,7 @@ from headway.runtime.stream import Stream
 from headway.scheduler.request import Request
 from headway.server.app import create_app
 from headway.server.metrics import Metrics
+from headway.server.responses.store import ResponseStore
 from headway.text.parts import PlainReader, Reader
 from headway.text.stream import TextStream
 from headway.text.tokenizer import Seam
@@ -173,6 +174,7 @@ class World:
         context: int = 64,
         downgrade: bool = True,
         config: Settings | None = None,
+        responses: ResponseStore | None = None,
     ) -> None:
         """config: of keys, limits, ledger and prices; None has none of them."""
         self.generator = ScriptedGenerator(list(scripts) or [Script()])
@@ -203,4 +205,5 @@ class World:
             quota=Quota(Allowance(config.limits, config.keys), config.limits.storage),
             book=self.book,
             downgrade=downgrade,
+            responses=responses,
         )

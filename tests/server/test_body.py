@@ -123,7 +123,7 @@ BAD_FIELDS = [
     ("n", [0, -1, 129, "1"]),
     ("presence_penalty", [-2.1, 2.1, "0"]),
     ("frequency_penalty", [-2.1, 2.1]),
-    ("repetition_penalty", [0, -1]),
+    ("repetition_penalty", [0, -1, 5e-324, 10.5]),
     ("stop", [5, ["a", 5], ["a", "b", "c", "d", "e"], [""], "", {}]),
     ("stream", ["true", 1]),
     ("top_logprobs", [2, 0, 21, -1, "2"]),

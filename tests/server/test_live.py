@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cases import messages, responses
 from cases.client import CHAT, COMPLETIONS, Client, exchange, wait_for
 
 from .live import live
@@ -127,6 +128,21 @@ def refuses_connections(client: Client) -> bool:
     except ConnectionRefusedError:
         return True
     return False
+
+
+def test_named_events_end_with_one_that_tells_of_the_end() -> None:  # H3
+    with live(ENDLESS, grace_s=0.5) as (process, client):
+        message = {**messages.body(client, "hi"), "max_tokens": 50_000}
+        response = {**responses.body(client, "hi"), "max_output_tokens": 50_000}
+        with messages.open_events(client, message) as sent, responses.open_events(client, response) as told:
+            kinds = [[next(sent)["type"]], [next(told)["type"]]]
+            process.terminate()
+            for kind, events in zip(kinds, (sent, told), strict=True):
+                kind += [event["type"] for event in events]
+        assert kinds[0][-1] == "error" and not {"message_delta", "message_stop"} & set(kinds[0])
+        assert kinds[1][-1] == "response.failed"
+        assert not {"response.completed", "response.incomplete"} & set(kinds[1]) and kinds[1].count("response.failed") == 1
+        assert process.wait(20) == 0
 
 
 @pytest.mark.parametrize("path", [CHAT, COMPLETIONS])
@@ -260,6 +276,14 @@ def test_a_body_may_come_in_chunks_and_after_a_100(quick: Client) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 100")
         connection.sendall(body)
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("ended", [b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n", b"POST /v1/chat"])
+def test_a_client_that_asks_for_more_before_its_answer_and_leaves_frees_its_row(endless: Client, ended: bytes) -> None:
+    with endless.socket() as connection:
+        connection.sendall(raw_request(endless, long_chat(endless)) + ended)
+        wait_for(lambda: rows(endless) == 1)
+    wait_for(lambda: rows(endless) == 0)
 
 
 def test_a_client_that_leaves_in_the_middle_of_its_body_does_no_harm(quick: Client) -> None:

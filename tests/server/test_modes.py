@@ -86,3 +86,11 @@ def test_a_first_token_in_no_positive_time_is_refused(ttft_ms: str) -> None:
     with pytest.raises(RequestError) as caught:
         resolve_speed("m", MODES, model="m", tier=None, tpot_ms=None, ttft_ms=ttft_ms)
     assert (caught.value.status, caught.value.param) == (400, "x-slo-ttft-ms")
+
+
+@pytest.mark.parametrize("header", ["tpot_ms", "ttft_ms"])
+@pytest.mark.parametrize("value", ["0", "-1", "5e-324", "nan", "inf", "60001", "soon", ""])
+def test_what_is_no_time_is_refused(header: str, value: str) -> None:
+    with pytest.raises(RequestError, match="a number of milliseconds above 0") as caught:
+        resolve_speed("m", MODES, model="m", tier=None, **{"tpot_ms": None, header: value})
+    assert caught.value.status == 400

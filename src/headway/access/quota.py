@@ -34,9 +34,10 @@ class Hold:
 
 
 class Quota:
-    """The limits of all callers. storage: as Counter takes it. Raises UsageError."""
+    """The limits of all callers. storage: as Counter takes it. num_held: holds yet to be settled. Raises UsageError."""
 
     def __init__(self, allowance: Allowance, storage: str) -> None:
+        self.num_held = 0
         self._allowance = allowance
         self._local = Counter("memory")
         self._shared = Counter(storage) if storage != "memory" else None
@@ -57,10 +58,12 @@ class Quota:
         counter, taking = await self._ask(account, amounts)
         if taking.refused is not None:
             raise _over(who, account, taking.windows, taking.refused, amounts[taking.refused])
+        self.num_held += 1
         return Hold(account, amounts, taking, counter)
 
     async def settle(self, hold: Hold, used: Mapping[Kind, int]) -> None:
         """The request has ended, having used so much of these kinds: the rest of them is given back."""
+        self.num_held -= 1
         back = {kind: hold.amounts[kind] - amount for kind, amount in used.items() if hold.amounts.get(kind, 0) > amount}
         try:
             await hold.counter.give_back(hold.account, hold.taking, back)

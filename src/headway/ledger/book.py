@@ -33,6 +33,11 @@ class Book:
         """Rows that are yet to be written."""
         return self._writer.waiting
 
+    @property
+    def open(self) -> int:
+        """Choices that have yet to end."""
+        return len(self._open)
+
     def opened(self, entry: Entry, request_ids: Sequence[str]) -> None:
         """Before its choices, in this order, go into the engine loop."""
         self._writer.put(partial(self._opened, entry, list(request_ids)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 5.0
 """For a lock that another process holds, and for a connection."""
+_ONE_AT_A_TIME = threading.RLock()
+"""SQLAlchemy's modules import each other: of two threads that come first, one would find some of them half made."""
 
 
 def default_url() -> str:
@@ -34,9 +37,20 @@ def check_url(url: str) -> None:
         raise UsageError("ledger.url is a PostgreSQL database, which needs a package: pip install 'headway[postgres]'")
 
 
+def load_library() -> None:
+    """For a thread that is about to use SQLAlchemy."""
+    with _ONE_AT_A_TIME:
+        import sqlalchemy.exc  # noqa: F401
+
+
 def open_database(url: str) -> Engine:
     """An engine whose database has the tables of `tables.py`. SQLite's folder is made if need be. Raises HeadwayError, and
     SQLAlchemyError if the database can't be reached."""
+    with _ONE_AT_A_TIME:
+        return _open_database(url)
+
+
+def _open_database(url: str) -> Engine:
     from sqlalchemy import create_engine, event
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError

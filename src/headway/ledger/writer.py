@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from headway.errors import HeadwayError
-from headway.ledger.database import open_database
+from headway.ledger.database import load_library, open_database
 from headway.ledger.entry import Row
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Writer:
         self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
+        load_library()
         self._flush()  # opens the database
         write_at = 0.0
         while True:

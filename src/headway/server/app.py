@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -24,9 +21,6 @@ from headway.ledger.book import Book
 from headway.runtime.served import ServedModel
 from headway.server.anthropic.cards import anthropic_card
 from headway.server.anthropic.endpoints import AnthropicEndpoints
-from headway.server.anthropic.schemas import CountTokensRequest, MessagesRequest
-from headway.server.anthropic.shapes import ERRORS as MESSAGES_ERRORS
-from headway.server.anthropic.shapes import MessageAnswer, TokenCount
 from headway.server.drain import Drain
 from headway.server.endpoint import Desk
 from headway.server.errors import on_http_exception, on_request_error, speaks_anthropic
@@ -35,16 +29,12 @@ from headway.server.metrics import Metrics
 from headway.server.modes import FAST_SUFFIX, is_alias
 from headway.server.openai.cards import openai_card
 from headway.server.openai.endpoints import OpenAIEndpoints
-from headway.server.openai.schemas import ChatRequest, CompletionRequest
-from headway.server.openai.shapes import ERRORS, ChatCompletion, Completion, ModelCard, ModelList
+from headway.server.openapi import document
 from headway.server.record import Recorder
-from headway.server.responses import shapes
 from headway.server.responses.endpoints import ResponsesEndpoints
-from headway.server.responses.schemas import PromptBody, ResponsesRequest
 from headway.server.responses.store import MemoryStore, ResponseStore
 from headway.server.responses.turn import Turns
 from headway.server.responses.websocket import ResponsesSocket
-from headway.server.shapes import Health
 
 if TYPE_CHECKING:
     from headway.access.quota import Quota
@@ -68,13 +58,15 @@ def create_app(
     `app.state.settings` for run_server."""
     metrics.watch(served.generator.load)
     metrics.books = book
-    # No documentation pages: they load scripts from elsewhere. /openapi.json describes everything.
+    metrics.holds = quota
+    # /openapi.json describes everything; there are no pages of it, for they load scripts from elsewhere.
     app = FastAPI(title="headway", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
-    app.state.drain = drain = Drain()
+    app.state.drain = metrics.doors = drain = Drain()
     app.state.settings = settings
     app.add_exception_handler(HTTPException, on_http_exception)
     app.add_exception_handler(RequestError, on_request_error)
-    app.add_middleware(Gate, drain=drain, keyring=keyring or Keyring({}, required=False))
+    keyring = keyring or Keyring({}, required=False)
+    app.add_middleware(Gate, drain=drain, keyring=keyring)
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
@@ -85,7 +77,9 @@ def create_app(
     _add_responses(app, desk, responses, settings.cors_origins)
     _add_models(app, served)
     _add_operations(app, served, metrics, drain)
-    app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
+    app.openapi = cache(  # type: ignore[method-assign]
+        lambda: document(served.id, [served.id + FAST_SUFFIX], needs_key=keyring.required)
+    )
     return app
 
 
@@ -96,46 +90,22 @@ def _allow_browsers(app: FastAPI, origins: tuple[str, ...]) -> None:
 
 def _add_generation(app: FastAPI, desk: Desk) -> None:
     openai, anthropic = OpenAIEndpoints(desk), AnthropicEndpoints(desk)
-    chunks, events = "One object, or its chunks as events.", "One object, or its events."
-    post = partial(_add_post, app)
-    post("/v1/chat/completions", openai.chat, ChatRequest, ChatCompletion, chunks, ERRORS)
-    post("/v1/completions", openai.completions, CompletionRequest, Completion, chunks, ERRORS)
-    post("/v1/messages", anthropic.messages, MessagesRequest, MessageAnswer, events, MESSAGES_ERRORS)
-    counted = "The count."
-    post("/v1/messages/count_tokens", anthropic.count_tokens, CountTokensRequest, TokenCount, counted, MESSAGES_ERRORS)
+    app.add_api_route("/v1/chat/completions", openai.chat, methods=["POST"])
+    app.add_api_route("/v1/completions", openai.completions, methods=["POST"])
+    app.add_api_route("/v1/messages", anthropic.messages, methods=["POST"])
+    app.add_api_route("/v1/messages/count_tokens", anthropic.count_tokens, methods=["POST"])
 
 
 def _add_responses(app: FastAPI, desk: Desk, store: ResponseStore, origins: tuple[str, ...]) -> None:
     turns = Turns(desk, store)
     made = ResponsesEndpoints(desk, turns, store)
     path, one = "/v1/responses", "/v1/responses/{response_id}"
-    _add_post(app, path, made.create, ResponsesRequest, shapes.ResponseAnswer, "One object, or its events.", ERRORS)
-    _add_post(app, f"{path}/input_tokens", made.input_tokens, PromptBody, shapes.InputTokens, "The count.", ERRORS)
-    unknown: dict[int | str, dict[str, Any]] = {404: {**ERRORS[404], "description": "No such response of this key."}}
-    app.add_api_route(one, made.retrieve, methods=["GET"], responses={200: {"model": shapes.ResponseAnswer}, **unknown})
-    app.add_api_route(one, made.delete, methods=["DELETE"], responses={200: {"model": shapes.DeletedResponse}, **unknown})
-    items: dict[int | str, dict[str, Any]] = {200: {"model": shapes.ItemList}, **unknown}
-    app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"], responses=items)
+    app.add_api_route(path, made.create, methods=["POST"])
+    app.add_api_route(f"{path}/input_tokens", made.input_tokens, methods=["POST"])
+    app.add_api_route(one, made.retrieve, methods=["GET"])
+    app.add_api_route(one, made.delete, methods=["DELETE"])
+    app.add_api_route(f"{one}/input_items", made.input_items, methods=["GET"])
     app.add_api_websocket_route(path, ResponsesSocket(desk, turns, origins).serve)
-
-
-def _add_post(
-    app: FastAPI,
-    path: str,
-    endpoint: Callable[..., Any],
-    asked: type[BaseModel],
-    answered: type[BaseModel],
-    description: str,
-    errors: dict[int | str, dict[str, Any]],
-) -> None:
-    schema = {"$ref": f"#/components/schemas/{asked.__name__}"}
-    app.add_api_route(
-        path,
-        endpoint,
-        methods=["POST"],
-        responses={200: {"model": answered, "description": description}, **errors},
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}},
-    )
 
 
 def _add_models(app: FastAPI, served: ServedModel) -> None:
@@ -154,8 +124,8 @@ def _add_models(app: FastAPI, served: ServedModel) -> None:
     async def model(request: Request, model_id: str) -> Response:
         return JSONResponse(cards(request)[is_alias(served.id, model_id)])
 
-    _add_read(app, "/v1/models", models, {200: {"model": ModelList}})
-    _add_read(app, "/v1/models/{model_id:path}", model, {200: {"model": ModelCard}, 404: ERRORS[404]})
+    _add_read(app, "/v1/models", models)
+    _add_read(app, "/v1/models/{model_id:path}", model)
 
 
 def _add_operations(app: FastAPI, served: ServedModel, metrics: Metrics, drain: Drain) -> None:
@@ -170,25 +140,12 @@ def _add_operations(app: FastAPI, served: ServedModel, metrics: Metrics, drain: 
     async def scrape() -> Response:
         return Response(metrics.render(), headers={"content-type": CONTENT_TYPE_LATEST})
 
-    _add_read(app, "/", root, None)
-    unhealthy = {"model": Health, "description": "Draining, or the engine has ended."}
-    _add_read(app, "/health", health, {200: {"model": Health}, 503: unhealthy})
-    _add_read(app, "/metrics", scrape, {200: {"content": {"text/plain": {}}}})
+    _add_read(app, "/", root)
+    _add_read(app, "/health", health)
+    _add_read(app, "/metrics", scrape)
 
 
-def _add_read(app: FastAPI, path: str, endpoint: Callable[..., Any], responses: dict[int | str, dict[str, Any]] | None) -> None:
-    """GET, and HEAD beside it. responses: None keeps the route out of the OpenAPI document."""
-    app.add_api_route(path, endpoint, methods=["GET"], responses=responses, include_in_schema=responses is not None)
-    app.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
-
-
-def _describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document; the request models come in by hand because the endpoints read raw bytes."""
-    if not app.openapi_schema:
-        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        bodies = (ChatRequest, CompletionRequest, MessagesRequest, CountTokensRequest, ResponsesRequest, PromptBody)
-        asked = [(body, "validation") for body in bodies]
-        _, schemas = models_json_schema(asked, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-        document["components"]["schemas"].update(schemas["$defs"])
-        app.openapi_schema = document
-    return app.openapi_schema
+def _add_read(app: FastAPI, path: str, endpoint: Callable[..., Any]) -> None:
+    """GET, and HEAD beside it."""
+    for method in ("GET", "HEAD"):
+        app.add_api_route(path, endpoint, methods=[method])

@@ -25,6 +25,7 @@ from headway.server.app import create_app
 from headway.server.lifecycle import bind, run_server
 from headway.server.metrics import Metrics
 from headway.server.record import MachineSeen, Recorder, open_record
+from headway.server.responses.database_store import open_store
 from headway.server.sockets import is_loopback
 
 if TYPE_CHECKING:
@@ -53,10 +54,11 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
         (main, *_) = assembled = assemble(model, settings, lambda what: status.update(what), spark)
     served, loop = main.served, main.loop
     metrics = Metrics(served.modes)
+    kept = open_store(settings.server, settings.ledger)
     recorder = None
     if record_file is not None:
         recorder = Recorder(record_file, served.modes, MachineSeen(loop.costs, served.info))
-    app = create_app(served, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder)
+    app = create_app(served, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder, responses=kept)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is here now stays: the collector needn't look at it again and again while steps run.
     gc.collect()
@@ -70,7 +72,7 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
         for one in assembled:
             one.loop.close()
             one.keeper.close()
-        for log in (recorder, book):
+        for log in (recorder, book, kept):
             if log is not None:
                 log.close()
 

@@ -14,27 +14,38 @@ class Abortable(Protocol):
 
 
 class Drain:
-    """Knows the HTTP requests that are being answered, and which of them generate; lives in the event loop."""
+    """Knows the requests that are being answered, and which of them generate; lives in the event loop. num_sockets: WebSockets
+    that are open, which hold nothing up."""
 
     def __init__(self) -> None:
         self.draining = False
+        self.num_requests = 0
+        self.num_sockets = 0
         self._aborting = False
-        self._num_requests = 0
         self._generations: set[Abortable] = set()
         self._idle = asyncio.Event()
         self._idle.set()
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Around the answer to one HTTP request."""
-        self._num_requests += 1
+        """Around the answer to one request."""
+        self.num_requests += 1
         self._idle.clear()
         try:
             yield
         finally:
-            self._num_requests -= 1
-            if not self._num_requests:
+            self.num_requests -= 1
+            if not self.num_requests:
                 self._idle.set()
+
+    @contextmanager
+    def socket(self) -> Iterator[None]:
+        """Around a WebSocket, from its acceptance to its end."""
+        self.num_sockets += 1
+        try:
+            yield
+        finally:
+            self.num_sockets -= 1
 
     @contextmanager
     def generation(self, generation: Abortable) -> Iterator[None]:

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import Scope
 
 from headway.errors import RequestError
@@ -60,12 +61,20 @@ async def on_http_exception(request: Request, exc: Exception) -> Response:
     """What the router itself refuses: unknown paths and methods."""
     assert isinstance(exc, HTTPException)
     what = f"{request.method} {request.url.path}"
+    headers = {"allow": _allowed(request)} if exc.status_code == 405 else dict(exc.headers or {})
     messages = {
         404: f"There is nothing at {what}. Paths: {', '.join(PATHS)}.",
-        405: f"{what} is not allowed; this path takes {(exc.headers or {}).get('Allow', 'other methods')}.",
+        405: f"{what} is not allowed; this path takes {headers.get('allow')}.",
     }
     error = RequestError(exc.status_code, messages.get(exc.status_code, str(exc.detail)))
-    return error_response(error, request.scope, dict(exc.headers or {}))
+    return error_response(error, request.scope, headers)
+
+
+def _allowed(request: Request) -> str:
+    """Of all routes that share the path of the first that matches: the router itself tells that one's alone."""
+    first = next(route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    same = (route for route in request.app.routes if getattr(route, "path", None) == getattr(first, "path", None))
+    return ", ".join(sorted({method for route in same for method in getattr(route, "methods", None) or ()}))
 
 
 async def on_request_error(request: Request, exc: Exception) -> Response:

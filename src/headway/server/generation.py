@@ -141,6 +141,8 @@ class Generation:
             if not task.done():
                 task.cancel()
                 await asyncio.wait((task,))
+            if not task.cancelled():
+                task.exception()  # seen: of a client that has left it may well be that nothing can be sent to it
             await self.account.ended(self._num_output)
 
     async def _watch(self, receive: Receive) -> None:

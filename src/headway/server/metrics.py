@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
@@ -31,6 +32,26 @@ class Books(Protocol):
     @property
     def waiting(self) -> int: ...
 
+    @property
+    def open(self) -> int: ...
+
+
+class Holds(Protocol):
+    """What is taken from callers' limits."""
+
+    @property
+    def num_held(self) -> int: ...
+
+
+class Doors(Protocol):
+    """Who is in the server."""
+
+    @property
+    def num_requests(self) -> int: ...
+
+    @property
+    def num_sockets(self) -> int: ...
+
 
 class Metrics:
     """All metrics of one served model, in a registry of their own."""
@@ -38,6 +59,8 @@ class Metrics:
     def __init__(self, modes: Modes) -> None:
         self.registry = CollectorRegistry()
         self.books: Books | None = None
+        self.holds: Holds | None = None
+        self.doors: Doors | None = None
         self._load: Callable[[], Mapping[str, float]] = dict
         names = [str(mode) for mode in ModeName]
         registry = self.registry
@@ -185,6 +208,12 @@ class _Gauges(Collector):
         evicted = CounterMetricFamily("headway_evictions", "Rows that had to give their blocks back and start again.")
         evicted.add_metric([], load.get("evicted", 0))
         yield from (rows, waiting, attainment, pace, blocks, evicted, *_cost_errors(load))
+        yield GaugeMetricFamily("headway_threads", "Threads of Python in the process.", value=threading.active_count())
+        if self._metrics.doors is not None:
+            yield from _inside(self._metrics.doors)
+        if self._metrics.holds is not None:
+            text = "Requests that have taken of their caller's limits and not yet ended."
+            yield GaugeMetricFamily("headway_limit_holds", text, value=self._metrics.holds.num_held)
         if self._metrics.books is not None:
             yield from _ledger(self._metrics.books)
 
@@ -202,11 +231,18 @@ def _cost_errors(load: Mapping[str, float]) -> Iterator[Metric]:
         )
 
 
+def _inside(doors: Doors) -> Iterator[Metric]:
+    requests, sockets = "Requests being answered, this one too.", "WebSockets that are open."
+    yield GaugeMetricFamily("headway_open_requests", requests, value=doors.num_requests)
+    yield GaugeMetricFamily("headway_open_websockets", sockets, value=doors.num_sockets)
+
+
 def _ledger(books: Books) -> Iterator[Metric]:
     lost = CounterMetricFamily("headway_ledger_lost_rows", "Rows of the ledger that could not be written.")
     lost.add_metric([], books.lost)
     yield lost
     yield GaugeMetricFamily("headway_ledger_waiting_rows", "Rows of the ledger yet to be written.", value=books.waiting)
+    yield GaugeMetricFamily("headway_ledger_open_choices", "Choices whose end the ledger waits for.", value=books.open)
 
 
 def _value(counter: Counter) -> float:

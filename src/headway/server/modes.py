@@ -122,7 +122,7 @@ def _milliseconds(header: str, value: str) -> float:
         milliseconds = float(value)
     except ValueError:
         milliseconds = math.nan
-    if not 0 < milliseconds <= SLOWEST_MS:
+    if not (milliseconds / 1000 > 0 and milliseconds <= SLOWEST_MS):  # the smallest numbers are 0 in seconds
         wanted = f"a number of milliseconds above 0 and up to {SLOWEST_MS}"
         raise RequestError(400, f"The header {header} must be {wanted}, not {show(value)}.", param=header)
     return milliseconds

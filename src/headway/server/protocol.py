@@ -1,12 +1,13 @@
-"""uvicorn's HTTP protocol, with a limit on headers and error bodies in JSON."""
+"""uvicorn's HTTP protocol, with a limit on headers, error bodies in JSON, and an eye on clients that leave."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headway.errors import RequestError
 from headway.server.openai.errors import error_body
@@ -17,6 +18,9 @@ MAX_HEAD_BYTES = 65_536
 MAX_UPGRADE_HEADERS = 100
 MAX_UPGRADE_LINE = 8_000
 """Bytes of one header, or of the request line's URL."""
+
+MOST_PIPELINED = 8
+"""Requests that wait for the answers before them while more is read of their connection."""
 
 TOO_LARGE = RequestError(431, f"The request's headers are larger than {MAX_HEAD_BYTES} bytes.")
 
@@ -30,6 +34,20 @@ class Protocol(HttpToolsProtocol):
 
     _head_bytes = 0
     _in_head = False
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._cycles: list[RequestResponseCycle] = []
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """uvicorn tells the last request that was read, which needn't be the one that is being answered."""
+        for cycle in self._unanswered():
+            cycle.disconnected = True
+            cycle.message_event.set()
+        super().connection_lost(exc)
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        return [cycle for cycle in self._cycles if not cycle.response_complete]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -47,12 +65,12 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size <= MAX_HEAD_BYTES:
-            super().on_headers_complete()
-            return
-        app, self.app = self.app, _too_large
+        app, self.app = self.app, self.app if size <= MAX_HEAD_BYTES else _too_large
         super().on_headers_complete()
         self.app = app
+        self._cycles = [*self._unanswered(), *([self.cycle] if self.cycle is not None else [])]
+        if 0 < len(self.pipeline) <= MOST_PIPELINED:
+            self.flow.resume_reading()  # else nobody would see the client leave
 
     def handle_websocket_upgrade(self) -> None:
         """The WebSocket's own parser, which the request goes through again, has smaller limits and no answer to what breaks

@@ -15,3 +15,9 @@ class Shape(BaseModel):
 
 class Health(Shape):
     status: Literal["ok", "draining", "failed"]
+
+
+class Root(Shape):
+    name: Literal["headway"]
+    version: str
+    models: list[str]

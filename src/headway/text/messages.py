@@ -47,7 +47,7 @@ def _text_of_part(part: Any, place: str) -> str:
     if not isinstance(part, dict):
         raise RequestError(400, f"`{place}` has to be an object with `type` and `text`", param=place)
     kind = part.get("type")
-    if kind not in _TEXT_PARTS:
+    if not isinstance(kind, str) or kind not in _TEXT_PARTS:
         raise RequestError(400, f"`{place}` is of type {kind!r}: this model reads text only", param=place)
     text = part.get("text")
     if not isinstance(text, str):

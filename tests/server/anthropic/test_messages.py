@@ -190,6 +190,7 @@ def test_errors_have_their_types() -> None:
         {"messages": []},
         {"messages": [{"role": "tool", "content": "x"}]},
         {"stop_sequences": [""]},
+        {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "is_error": {}}]}]},
         {"tool_choice": {"type": "any"}},
         {"tool_choice": {"type": "tool"}, "tools": [TOOL]},
         {"tool_choice": {"type": "tool", "name": "unknown"}, "tools": [TOOL]},

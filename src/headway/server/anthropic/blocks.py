@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.errors import RequestError
-from headway.server.anthropic.schemas import Content, ToolDefinition, Turn
+from headway.server.anthropic.schemas import ToolDefinition, Turn
+from headway.server.described import Content
 from headway.text.messages import Message
 
 Block = dict[str, Any]
@@ -129,6 +130,8 @@ def _result(block: Block, place: str, names: dict[str, str]) -> Message:
         raise RequestError(400, f"'{place}.content' must be a string or a list of text blocks.", param=place)
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     text = "".join(_text(part, f"{place}.content[{index}]") for index, part in enumerate(parts))
+    if not isinstance(block.get("is_error"), bool | None):
+        raise RequestError(400, f"'{place}.is_error' must be true or false.", param=place)
     if block.get("is_error"):
         text = f"Error: {text}"
     name = {"name": names[call_id]} if call_id in names else {}

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from headway.server.body import Body
+from headway.server.described import Content, CustomType, InputSchema, SystemContent
 
 Share = Annotated[float, Field(ge=0, le=1)]
-Content = str | list[dict[str, Any]]
 
 
 class Turn(Body):
@@ -25,9 +25,9 @@ class ToolDefinition(Body):
     """A tool of the client's own. Those that Anthropic runs or defines have another type."""
 
     name: str = Field(description="a string")
-    type: str | None = Field(None, description='"custom" or left out')
+    type: CustomType = Field(None, description='"custom" or left out')
     description: str | None = Field(None, description="a string")
-    input_schema: dict[str, Any] | None = Field(None, description="a JSON schema object")
+    input_schema: InputSchema = Field(None, description="a JSON schema object")
 
 
 class ToolChoice(Body):
@@ -43,7 +43,7 @@ class OutputConfig(Body):
 class CountTokensRequest(Body):
     model: str = Field(description="the id of a model; GET /v1/models lists them")
     messages: Annotated[list[Turn], Field(min_length=1, fail_fast=True)] = Field(description="a list of at least one message")
-    system: Content | None = Field(None, description="a string or a list of text blocks")
+    system: SystemContent | None = Field(None, description="a string or a list of text blocks")
     tools: list[ToolDefinition] | None = Field(None, description="a list of tools")
     tool_choice: ToolChoice | None = Field(None, description='an object such as {"type": "auto"}')
     speed: Literal["standard", "fast"] | None = Field(None, description="one of standard, fast")

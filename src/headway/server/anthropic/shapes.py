@@ -62,13 +62,18 @@ class MessageError(Shape):
     request_id: str
 
 
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": MessageError, "description": text}
-    for status, text in {
-        400: "The request can't be served as asked; the message names the field.",
-        404: "No such model.",
-        413: "The body is too large.",
-        429: "No seat is free at fast; `retry-after` says when to come again.",
-        529: "No seat is free at standard, or the server is shutting down.",
-    }.items()
-}
+class MessageModel(Shape):
+    type: Literal["model"]
+    id: str
+    display_name: str
+    created_at: str
+    lifecycle: Literal["active"]
+    max_input_tokens: int
+    max_tokens: int
+
+
+class MessageModelList(Shape):
+    data: list[MessageModel]
+    has_more: bool
+    first_id: str
+    last_id: str

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from headway.server.body import Body
+from headway.server.described import BIASES, ONLY_NULL, PROMPT, ChatToolChoice, NotEmpty, TextParts, Tier
 
 MAX_SEED = 2**63 - 1
 
@@ -51,7 +52,7 @@ class Message(Body):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"] = Field(
         description="one of system, developer, user, assistant, tool; developer means system"
     )
-    content: str | list[dict[str, Any]] | None = Field(
+    content: str | TextParts | None = Field(
         None, description="a string or a list of text parts; null only in a turn of the assistant"
     )
     name: str | None = Field(None, description="a string")
@@ -95,7 +96,7 @@ class GenerationBody(Body):
     min_tokens: Annotated[int, Field(ge=0)] | None = Field(
         None, description="an integer of at least 0; the output doesn't end before so many tokens"
     )
-    stop: str | Strings | None = Field(
+    stop: NotEmpty | Strings | None = Field(
         None,
         description="a string or a list of up to 4 strings, none of them empty; the output ends before the first of them",
     )
@@ -108,16 +109,16 @@ class GenerationBody(Body):
     )
     presence_penalty: Penalty | None = Field(None, description="a number from -2 to 2; looks at the output alone")
     frequency_penalty: Penalty | None = Field(None, description="a number from -2 to 2; looks at the output alone")
-    repetition_penalty: Annotated[float, Field(gt=0, le=10)] | None = Field(
-        None, description="a number above 0 and up to 10; 1 is off, looks at prompt and output"
+    repetition_penalty: Annotated[float, Field(ge=0.01, le=10)] | None = Field(
+        None, description="a number from 0.01 to 10; 1 is off, looks at prompt and output"
     )
-    logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] | None = Field(
+    logit_bias: Annotated[dict[str, Annotated[float, Field(ge=-100, le=100)]], BIASES] | None = Field(
         None, description="an object of token ids and numbers from -100 to 100"
     )
     response_format: ResponseFormat | None = Field(None, description='an object such as {"type": "json_object"}')
     stream: bool | None = Field(None, description="true or false")
     stream_options: StreamOptions | None = Field(None, description="an object; only together with stream")
-    service_tier: str | None = Field(
+    service_tier: Tier | None = Field(
         None,
         description="a string; auto, default, flex and scale are standard, priority and fast are fast",
     )
@@ -155,9 +156,7 @@ class ChatRequest(GenerationBody):
         None, description="an integer from 0 to 20; only together with logprobs"
     )
     tools: list[Tool] | None = Field(None, description="a list of tools")
-    tool_choice: str | dict[str, Any] | None = Field(
-        None, description='"none", "auto", "required", or an object that names a function'
-    )
+    tool_choice: ChatToolChoice = Field(None, description='"none", "auto", "required", or an object that names a function')
     parallel_tool_calls: bool | None = Field(None, description="true or false; ignored")
     prediction: Prediction | None = Field(
         None,
@@ -166,7 +165,7 @@ class ChatRequest(GenerationBody):
 
 
 class CompletionRequest(GenerationBody):
-    prompt: str | Texts | Ids | list[Ids] | None = Field(
+    prompt: Annotated[str | Texts | Ids | list[Ids] | None, PROMPT] = Field(
         None,
         description="a string, a list of strings, a list of token ids or a list of such lists; "
         "absent or empty text stands for the start of a document",
@@ -176,5 +175,5 @@ class CompletionRequest(GenerationBody):
     )
     logprobs: Annotated[int, Field(ge=0, le=5)] | None = Field(None, description="an integer from 0 to 5")
     echo: bool | None = Field(None, description="true or false; true puts the prompt before the text")
-    suffix: str | None = Field(None, description="null; text to insert before is not supported")
+    suffix: Annotated[str | None, ONLY_NULL] = Field(None, description="null; text to insert before is not supported")
     best_of: Annotated[int, Field(ge=1)] | None = Field(None, description="1 or the same as n")

@@ -3,7 +3,7 @@ bytes that are sent against them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -192,17 +192,3 @@ class ErrorInfo(Shape):
 
 class ErrorBody(Shape):
     error: ErrorInfo
-
-
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorBody, "description": text}
-    for status, text in {
-        401: "A key is needed, and there was none or an unknown one.",
-        403: "The key may not ask for this mode.",
-        400: "The request can't be served as asked; the message names the field.",
-        404: "No such model.",
-        413: "The body is too large.",
-        429: "No seat is free, or the key is over a limit; `retry-after` says when to come again.",
-        503: "The server is shutting down.",
-    }.items()
-}

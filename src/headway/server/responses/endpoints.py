@@ -11,12 +11,10 @@ from headway.server.body import show
 from headway.server.endpoint import Desk
 from headway.server.openai.limits import OpenAICulture
 from headway.server.responses.schemas import PromptBody, ResponsesRequest
+from headway.server.responses.shapes import LARGEST_PAGE, PAGE
 from headway.server.responses.store import ResponseStore, StoredResponse
 from headway.server.responses.turn import Turns
 from headway.server.visit import visit_of
-
-PAGE = 20
-LARGEST_PAGE = 100
 
 
 class ResponsesEndpoints:
@@ -37,8 +35,8 @@ class ResponsesEndpoints:
         return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
 
     async def retrieve(self, request: Request, response_id: str) -> Response:
-        if request.query_params.get("stream") == "true":
-            message = "'stream' is not supported here: a response that is kept is complete; leave it out."
+        if request.query_params.get("stream", "false") != "false":
+            message = "'stream' must be false or left out: a response that is kept is complete."
             raise RequestError(400, message, param="stream")
         return JSONResponse((await self._stored(request, response_id)).response)
 

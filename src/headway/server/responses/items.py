@@ -82,7 +82,7 @@ def _call(item: Item, place: str) -> Item:
     for field in ("call_id", "name"):
         if not isinstance(item.get(field), str):
             raise _refused(f"{place}.{field}", f"must be a string, not {show(item.get(field))}")
-    arguments = item.get("arguments") or "{}"
+    arguments = "{}" if item.get("arguments") in (None, "") else item["arguments"]
     if not isinstance(arguments, str):
         raise _refused(f"{place}.arguments", f"must be a string of JSON, not {show(arguments)}")
     call = {"call_id": item["call_id"], "name": item["name"], "arguments": arguments}

@@ -28,6 +28,8 @@ def check(ask: ResponsesRequest) -> None:
     check_together(_forced(ask), _form(ask))
     if ask.max_tokens is not None:
         raise RequestError(400, "'max_tokens' is called 'max_output_tokens' here.", param="max_tokens")
+    if ask.response_format is not None:
+        raise RequestError(400, "'response_format' is called 'text.format' here.", param="response_format")
     if ask.background:
         raise RequestError(400, "'background' is not supported; leave it out.", param="background")
 

@@ -12,7 +12,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from headway.server.body import Body
-from headway.server.openai.schemas import GenerationBody, Positive
+from headway.server.described import (
+    ONLY_NULL,
+    Background,
+    FormatType,
+    FunctionName,
+    FunctionType,
+    Input,
+    ToolChoice,
+)
+from headway.server.openai.schemas import GenerationBody, Positive, ResponseFormat
 
 LOGPROBS = "message.output_text.logprobs"
 """The word in `include` that asks for log probabilities."""
@@ -24,8 +33,8 @@ Value = Annotated[str, Field(max_length=512)]
 class FunctionTool(Body):
     """A function of the client's own. Tools that OpenAI runs or describes have another type, and no name."""
 
-    type: str = Field(description='"function"')
-    name: str | None = Field(None, description="a string")
+    type: FunctionType = Field(description='"function"')
+    name: FunctionName = Field(None, description="a string")
     description: str | None = Field(None, description="a string")
     parameters: dict[str, Any] | None = Field(None, description="a JSON schema object")
     strict: bool | None = Field(None, description="true or false")
@@ -34,7 +43,7 @@ class FunctionTool(Body):
 class TextFormat(Body):
     """strict: true and false are the same here, the output always fits the schema."""
 
-    type: str = Field(description='one of "text", "json_object", "json_schema"')
+    type: FormatType = Field(description='one of "text", "json_object", "json_schema"')
     name: str | None = Field(None, description="a string; ignored")
     description: str | None = Field(None, description="a string; ignored")
     schema_: dict[str, Any] | bool | None = Field(None, alias="schema", description="a JSON schema")
@@ -48,27 +57,30 @@ class TextConfig(Body):
 class PromptBody(GenerationBody):
     """What makes the prompt of a response."""
 
-    input: str | list[dict[str, Any]] | None = Field(None, description="a string or a list of items")
+    input: Input = Field(None, description="a string or a list of items")
     instructions: str | None = Field(None, description="a string; it isn't carried over to the next response")
     previous_response_id: str | None = Field(
         None, description="the id of a response that is kept; its conversation goes before the input"
     )
     tools: list[FunctionTool] | None = Field(None, description="a list of tools")
-    tool_choice: str | dict[str, Any] | None = Field(
-        None, description='"none", "auto", "required", or an object that names a function'
-    )
+    tool_choice: ToolChoice = Field(None, description='"none", "auto", "required", or an object that names a function')
     truncation: Literal["auto", "disabled"] | None = Field(
         None, description="one of auto, disabled; auto leaves out the oldest turns where the conversation is too long"
     )
-    conversation: str | dict[str, Any] | None = Field(None, description="null; conversations are not kept here")
-    prompt: dict[str, Any] | None = Field(None, description="null; prompt templates are not kept here")
+    conversation: Annotated[str | dict[str, Any] | None, ONLY_NULL] = Field(
+        None, description="null; conversations are not kept here"
+    )
+    prompt: Annotated[dict[str, Any] | None, ONLY_NULL] = Field(None, description="null; prompt templates are not kept here")
 
 
 class ResponsesRequest(PromptBody):
     max_output_tokens: Positive | None = Field(
         None, description="an integer of at least 1; lowered to the room that the prompt leaves, which is also the default"
     )
-    max_tokens: Positive | None = Field(None, description="null; here it is called max_output_tokens")
+    max_tokens: Annotated[Positive | None, ONLY_NULL] = Field(None, description="null; here it is called max_output_tokens")
+    response_format: Annotated[ResponseFormat | None, ONLY_NULL] = Field(
+        None, description="null; here it is called text.format"
+    )
     n: Annotated[int, Field(ge=1, le=1)] | None = Field(None, description="1; a response is one answer")
     store: bool | None = Field(None, description="true or false; true, the default, keeps the response for a while")
     metadata: Annotated[dict[Word, Value], Field(max_length=16)] | None = Field(
@@ -80,7 +92,7 @@ class ResponsesRequest(PromptBody):
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = Field(
         None, description="an integer from 0 to 20; counts where log probabilities are included"
     )
-    background: bool | None = Field(None, description="false; responses are not made in the background")
+    background: Background = Field(None, description="false; responses are not made in the background")
     generate: bool | None = Field(
         None, description="true or false; false only prepares the prompt for the response that follows"
     )

@@ -9,6 +9,10 @@ from pydantic import Field
 from headway.server.openai.shapes import HeadwayInfo, TimeInfo, TokenLogprobs
 from headway.server.shapes import Shape
 
+PAGE = 20
+LARGEST_PAGE = 100
+"""Items."""
+
 Status = Literal["in_progress", "completed", "incomplete"]
 
 

@@ -85,6 +85,12 @@ class MemoryStore:
         self._drop_expired()
         return self._drop(key, response_id)
 
+    def forget(self, key: str, stored: StoredResponse) -> None:
+        """This very one, which is kept elsewhere now."""
+        entry = self._entries.get((key, stored.id))
+        if entry is not None and entry.stored is stored:
+            self._drop(key, stored.id)
+
     def _drop_expired(self) -> None:
         now = self._clock()
         while self._entries:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 from starlette.types import Message
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from headway.access.allowance import OverLimit
 from headway.errors import RequestError
@@ -38,7 +38,7 @@ MAX_SECONDS = 3600.0
 """How long a connection may last, as in OpenAI's API: clients open a new one and go on."""
 MOST_WAITING = 64
 """Messages of one connection that are being answered or wait for it."""
-GOING_AWAY = 1001
+GOING_AWAY, ABNORMAL = 1001, 1006
 
 
 class ResponsesSocket:
@@ -57,7 +57,9 @@ class ResponsesSocket:
             await refusal(websocket.scope, websocket.receive, websocket.send)
             return
         await websocket.accept()
-        await _Connection(websocket, self._turns, self._desk.drain, OpenAICulture(self._desk.served)).run()
+        drain = self._desk.drain
+        with drain.socket():
+            await _Connection(websocket, self._turns, drain, OpenAICulture(self._desk.served)).run()
 
 
 class _Connection:
@@ -155,6 +157,8 @@ class _Connection:
 
     async def _send(self, events: list[Json], lane: str | None) -> None:
         for event in events:
+            if self._websocket.application_state is not WebSocketState.CONNECTED:  # it broke as another lane sent
+                raise WebSocketDisconnect(ABNORMAL)
             shown = event if lane is None else {**event, "stream_id": lane}
             await self._websocket.send_text(to_json(shown).decode())
 
