@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from cases.client import Client
 
+from clients.programs import run
+
 pytestmark = [
     pytest.mark.model,
     pytest.mark.slow,
@@ -54,16 +56,6 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("agents")
     subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), *PACKAGES], check=True, timeout=600)
     return folder / "node_modules" / ".bin"
-
-
-def run(command: list[str], home: Path, environment: dict[str, str]) -> str:
-    home.mkdir(exist_ok=True)
-    known = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"} | environment
-    done = subprocess.run(
-        command, env=known, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
-    return done.stdout
 
 
 @MODELS
