@@ -68,7 +68,7 @@ def test_claude_code(server: Client, commands: Path, tmp_path: Path, suffix: str
         {
             "ANTHROPIC_BASE_URL": server.url,
             "ANTHROPIC_API_KEY": "made-up",
-            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "64",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "1024",  # an answer that is cut is asked for again, and then an error
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         },
