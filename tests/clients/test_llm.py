@@ -84,7 +84,16 @@ def llm(tmp_path_factory: pytest.TempPathFactory, server: Client) -> Llm:
 def test_every_speed(llm: Llm, server: Client, model: str, tier: str | None, served: str, stream: bool) -> None:
     mode = "standard" if served == "default" else "fast"
     before = server.metric("headway_served_requests_total", requested=mode, served=mode)
-    options = ["-o", "max_tokens", "8", *(["-o", "service_tier", tier] if tier else []), *([] if stream else ["--no-stream"])]
+    options = [
+        "-o",
+        "max_tokens",
+        "8",
+        "-o",
+        "temperature",
+        "0",
+        *(["-o", "service_tier", tier] if tier else []),
+        *([] if stream else ["--no-stream"]),
+    ]
     assert llm(model, *options).strip()
     assert server.metric("headway_served_requests_total", requested=mode, served=mode) == before + 1
     entry = llm.last()
