@@ -5,35 +5,40 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 DISTILL_STAMP := $(VENV)/.installed-distill
+CLIENTS := build/clients
+CLIENTS_STAMP := $(CLIENTS)/.installed
+CLIENTS_FROM := tests/clients/requirements.txt tests/clients/constraints.txt tests/clients/node/package.json
 UV := $(shell command -v uv 2>/dev/null)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo test test-distill test-agents fuzz lint serve bench clean
+.PHONY: demo test test-distill test-clients test-agents fuzz lint serve bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    measure standard and fast on a real model and print the table"
 	@echo "make test    lint, type checks and tests"
 	@echo "make test-distill  the tests of training, which need PyTorch (installed for it)"
+	@echo "make test-clients  other clients (Node SDKs, LiteLLM, LangChain, llm) against the real server, in a build folder"
 	@echo "make test-agents  Claude Code and Codex CLI, which come from npm, against the real server"
 	@echo "make fuzz    made-up requests and clients that misbehave, for FUZZ_MINUTES (10)"
 	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
 	@echo "make bench   headway beside its peers, same machine, same model"
 	@echo "make lint    ruff and mypy alone"
 
-# $(1): the extra to install headway with
+# make_venv: $(1) is its folder. into: what installs into that of folder $(1). install: $(1) is the extra to install headway with.
 ifeq ($(UV),)
-make_venv = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install -q --upgrade pip
-install = $(BIN)/python -m pip install -q -c constraints.txt -e '.[$(1)]'
+make_venv = $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install -q --upgrade pip
+into = $(1)/bin/python -m pip install -q
 else
-make_venv = $(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
-install = $(UV) pip install -q --python $(BIN)/python -c constraints.txt -e '.[$(1)]'
+make_venv = $(UV) venv -q --allow-existing --python $(PYTHON) $(1)
+into = $(UV) pip install -q --python $(1)/bin/python
 endif
+install = $(call into,$(VENV)) -c constraints.txt -e '.[$(1)]'
 
 $(STAMP): pyproject.toml constraints.txt
-	$(make_venv)
+	$(call make_venv,$(VENV))
 	$(call install,dev)
 	@touch $@
 
@@ -43,6 +48,15 @@ $(BENCH_STAMP): $(STAMP)
 
 $(DISTILL_STAMP): $(STAMP)
 	$(call install,distill)
+	@touch $@
+
+# The clients' requirements are theirs alone. Without npm the Node SDKs are left out.
+$(CLIENTS_STAMP): $(CLIENTS_FROM)
+	mkdir -p $(CLIENTS)/node
+	$(call make_venv,$(CLIENTS)/venv)
+	$(call into,$(CLIENTS)/venv) -c tests/clients/constraints.txt -r tests/clients/requirements.txt
+	cp tests/clients/node/package.json $(CLIENTS)/node
+	if command -v npm >/dev/null; then npm install --no-fund --no-audit --no-package-lock --prefix $(CLIENTS)/node; fi
 	@touch $@
 
 demo: $(STAMP)
@@ -59,6 +73,9 @@ test: lint
 
 test-distill: $(DISTILL_STAMP)
 	$(BIN)/pytest tests/distill
+
+test-clients: $(STAMP) $(CLIENTS_STAMP)
+	HEADWAY_TEST_CLIENTS=$(CLIENTS) $(BIN)/pytest tests/clients
 
 test-agents: $(STAMP)
 	HEADWAY_TEST_AGENTS=1 $(BIN)/pytest tests/clients/test_agents.py

@@ -64,11 +64,13 @@ class _Section(BaseModel):
 class ServerSettings(_Section):
     """keep_alive_s: seconds that an idle connection stays open. grace_s: seconds that running requests get at shutdown.
     allow_without_key: serve whoever comes, even if there are keys, and even on an address that other machines reach.
+    default_max_tokens: output of requests that set no limit; None = to the end of the context.
     responses_mb, responses_hours: how much of stored responses is kept, and for how long."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8000, ge=0, le=65535)
     max_body_mb: float = Field(default=32, gt=0)
+    default_max_tokens: int | None = Field(default=None, ge=1)
     keep_alive_s: float = Field(default=75, ge=0)
     cors_origins: tuple[str, ...] = Field(default=(), strict=False)
     grace_s: float = Field(default=30, ge=0)

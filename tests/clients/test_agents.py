@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from cases.client import Client
 
+from clients.programs import run
+
 pytestmark = [
     pytest.mark.model,
     pytest.mark.slow,
@@ -56,16 +58,6 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "node_modules" / ".bin"
 
 
-def run(command: list[str], home: Path, environment: dict[str, str]) -> str:
-    home.mkdir(exist_ok=True)
-    known = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"} | environment
-    done = subprocess.run(
-        command, env=known, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
-    return done.stdout
-
-
 @MODELS
 def test_claude_code(server: Client, commands: Path, tmp_path: Path, suffix: str) -> None:
     command = [str(commands / "claude"), "-p", "What is the capital of France? Answer in one word.", "--tools", ""]
@@ -76,7 +68,7 @@ def test_claude_code(server: Client, commands: Path, tmp_path: Path, suffix: str
         {
             "ANTHROPIC_BASE_URL": server.url,
             "ANTHROPIC_API_KEY": "made-up",
-            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "64",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "1024",  # an answer that is cut is asked for again, and then an error
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         },

@@ -105,6 +105,23 @@ def test_tools(calling: anthropic.Anthropic) -> None:
     assert calling.messages.create(**{**fields, "messages": turns}).stop_reason == "tool_use"
 
 
+def test_the_tool_runner_sends_the_whole_conversation(calling: anthropic.Anthropic) -> None:
+    """It asks for a thread, a conversation that the server keeps, and does without when that is refused."""
+    zones = []
+
+    @anthropic.beta_tool
+    def now(zone: str) -> str:
+        """The time."""
+        zones.append(zone)
+        return "12:00"
+
+    runner = calling.beta.messages.tool_runner(model="m", max_tokens=200, messages=HELLO, tools=[now], max_iterations=2)
+    first, second = (message.usage.input_tokens + (message.usage.cache_read_input_tokens or 0) for message in runner)
+    assert zones == ["UTC", "UTC"] and second > first
+    with pytest.raises(anthropic.types.ThreadUnsupportedRequestError):
+        calling.beta.messages.thread(model="m", max_tokens=5).send({"role": "user", "content": "hi"})
+
+
 def test_without_a_fast_seat_the_client_drops_speed() -> None:
     """The fallback of the API's own documentation: no retries, catch the 429, the same again without speed."""
     with live({"tokens": [120], "times": 3}, fast_seats=0) as (_, client):

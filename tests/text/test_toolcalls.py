@@ -142,6 +142,13 @@ def test_one_call_alone_if_no_more_are_wanted() -> None:
     assert read("hermes", list(hermes(ONE) + hermes(TWO) + "text"), parallel=False) == [ONE]
 
 
+@pytest.mark.parametrize("cut", ["<", "<tool_ca", "<tool_call>", '<tool_call>{"name": "no'])
+def test_one_more_call_that_is_cut_is_no_text(cut: str) -> None:
+    call = '<tool_call>{"name": "now", "arguments": {}}</tool_call>'
+    assert read("hermes", [f"{call}\n{cut}"]) == read("hermes", [call])
+    assert read("hermes", [cut])[0] == cut  # but on its own it may have been meant as text
+
+
 def test_each_piece_of_long_arguments_is_passed_on_at_once() -> None:
     text = json.dumps({"text": "x" * 2000})
     reader = ToolReader("hermes", TOOLS)

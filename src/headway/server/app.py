@@ -70,7 +70,7 @@ def create_app(
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
-    desk = Desk(served, metrics, drain, max_body_bytes, downgrade, recorder, quota, book)
+    desk = Desk(served, metrics, drain, max_body_bytes, downgrade, recorder, quota, book, settings.default_max_tokens)
     _add_generation(app, desk)
     if responses is None:
         responses = MemoryStore(int(settings.responses_mb * 1e6), settings.responses_hours * 3600)

@@ -31,7 +31,8 @@ Model = TypeVar("Model", bound=BaseModel)
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What all endpoints share. downgrade: whether dialects whose clients expect it serve a fast request that finds no seat
-    at standard. quota: None if nothing is limited; book: None if there is no ledger."""
+    at standard. quota: None if nothing is limited; book: None if there is no ledger. default_max_tokens: of chats and responses
+    that set no limit; None = the room that the prompt leaves."""
 
     served: ServedModel
     metrics: Metrics
@@ -41,6 +42,7 @@ class Desk:
     recorder: Recorder | None = None
     quota: Quota | None = None
     book: Book | None = None
+    default_max_tokens: int | None = None
 
     async def read(self, model: type[Model], request: Request) -> Model:
         return parse(model, await read_body(request, self.max_body_bytes))

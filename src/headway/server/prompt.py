@@ -87,6 +87,13 @@ def check_room(served: ServedModel, ids: list[int], param: str) -> int:
     return context - len(ids)
 
 
+def output_limit(asked: int | None, default: int | None, room: int) -> int:
+    """Tokens that the output may have. asked, default: the request's limit and that of requests without one, None if there is
+    none. room: what the prompt leaves."""
+    wanted = default if asked is None else asked
+    return room if wanted is None else min(wanted, room)
+
+
 class PromptTooLong(RequestError):
     """tokens: what the prompt comes to (at least: it wasn't tokenized). most: what a prompt may have."""
 

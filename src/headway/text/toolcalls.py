@@ -74,7 +74,7 @@ class ToolReader:
         return parts
 
     def flush(self) -> list[Part]:
-        """A call that is cut short while its name isn't known is text."""
+        """A call that is cut short while its name isn't known is text, unless it would have been one more call."""
         held, self._buffer = self._buffer, ""
         if self._state == "call":
             held = self._opened + held
@@ -82,6 +82,8 @@ class ToolReader:
             return []
         if self._after_call:
             held = held.strip()
+            if self._state == "call" or self._format.opening.startswith(held):
+                return []
         return [Text(held)] if held else []
 
     def _step(self, parts: list[Part]) -> bool:

@@ -214,6 +214,15 @@ def test_errors_have_their_types() -> None:
     refused(post(small), 529, "overloaded_error")
 
 
+def test_a_thread_is_refused_in_the_way_after_which_sdks_send_the_whole_conversation() -> None:
+    world = World()
+    for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}):
+        response = post(world, thread=thread, tool_choice={"type": "any"})  # without tools: they are in the thread
+        assert "Send the whole one in 'messages'" in refused(response, 400, "invalid_request_error")
+        assert response.json()["error"]["details"] == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    assert message(post(world, thread=None))["stop_reason"] == "end_turn"
+
+
 def test_a_prompt_that_is_too_long_says_so_in_the_words_that_clients_know() -> None:
     for size in (64, 100_000):
         response = post(World(context=64), messages=[{"role": "user", "content": "x" * size}])

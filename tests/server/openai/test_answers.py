@@ -208,6 +208,21 @@ def test_max_tokens_of_a_chat_is_an_upper_bound() -> None:
     assert world.generator.requests[-1].max_tokens == 9
 
 
+def test_a_chat_without_a_limit_gets_the_default_one() -> None:
+    world = World(Script(times=10), settings=ServerSettings(default_max_tokens=5))
+    for stream in (False, True):
+        reply = ask(world, stream=stream)
+        answer = join(events(reply)) if stream else reply.json()
+        assert (content_of(answer), answer["choices"][0]["finish_reason"]) == ("scrip", "length")
+    ask(world, max_tokens=9)
+    assert world.generator.requests[-1].max_tokens == 9  # a limit of its own may be higher
+    roomy = World(settings=ServerSettings(default_max_tokens=1000))
+    ask(roomy)
+    assert roomy.generator.requests[-1].max_tokens == 64 - len("<user>hi")
+    ask(world, COMPLETIONS)
+    assert world.generator.requests[-1].max_tokens == 16  # OpenAI's own
+
+
 def test_max_tokens_of_a_completion_must_fit() -> None:
     world = World(context=64)
     ask(world, COMPLETIONS)

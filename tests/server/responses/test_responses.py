@@ -9,6 +9,7 @@ import pytest
 from cases.responses import RESPONSES, calls_of, checked, join_events, text_of
 from starlette.testclient import TestClient
 
+from headway.config import ServerSettings
 from headway.errors import RequestError
 from headway.modes import ModeName
 from headway.server.openai.shapes import ErrorBody
@@ -77,6 +78,16 @@ def test_a_length_that_is_reached_makes_it_incomplete(stream: bool) -> None:
         response = response_of(post(World(Script(tokens=tuple(b"some text here")), context=context), stream=stream, **fields))
         assert (response["status"], response["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
         assert (text_of(response), response["output"][0]["status"], response["completed_at"]) == (text, "incomplete", None)
+
+
+@BOTH
+def test_a_response_without_a_limit_gets_the_default_one(stream: bool) -> None:
+    world = World(Script(times=10), settings=ServerSettings(default_max_tokens=5))
+    response = response_of(post(world, stream=stream))
+    assert (text_of(response), response["status"], response["max_output_tokens"]) == ("scrip", "incomplete", None)
+    assert response["incomplete_details"] == {"reason": "max_output_tokens"}
+    response_of(post(world, stream=stream, max_output_tokens=9))
+    assert world.generator.requests[-1].max_tokens == 9  # a limit of its own may be higher
 
 
 @BOTH

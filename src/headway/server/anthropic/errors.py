@@ -1,4 +1,4 @@
-"""Failures in Anthropic's words: `{"type": "error", "error": {"type", "message"}, "request_id"}`."""
+"""Failures in Anthropic's words: `{"type": "error", "error": {"type", "message"}, "request_id"}`, once with `details`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from headway.errors import RequestError
 from headway.server.body import printable
 
 OVERLOADED = 529
+THREAD_UNSUPPORTED = "thread_unsupported_request"
+"""The code by which the SDKs' tool runners know that they have to send the whole conversation each time."""
 TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -27,4 +29,7 @@ def status(error: RequestError) -> int:
 def error_body(error: RequestError, request_id: str) -> dict[str, Any]:
     code = status(error)
     kind = TYPES.get(code, "api_error" if code >= 500 else "invalid_request_error")
-    return {"type": "error", "error": {"type": kind, "message": printable(error.message)}, "request_id": request_id}
+    detail: dict[str, Any] = {"type": kind, "message": printable(error.message)}
+    if error.code == THREAD_UNSUPPORTED:
+        detail["details"] = {"error_code": error.code, "unsupported": [error.param]}
+    return {"type": "error", "error": detail, "request_id": request_id}

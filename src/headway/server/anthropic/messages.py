@@ -11,6 +11,7 @@ from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
 from headway.sampling.params import SamplingParams
 from headway.server.anthropic.blocks import prefill_of, template_messages, template_tools
+from headway.server.anthropic.errors import THREAD_UNSUPPORTED
 from headway.server.anthropic.schemas import CountTokensRequest, MessagesRequest
 from headway.server.body import show
 from headway.server.constraint import ForcedCall, Form, check_together, constraint
@@ -20,6 +21,9 @@ from headway.text.parts import Reader
 
 def check(ask: MessagesRequest) -> None:
     """Refuses, with a 400 that names the field, what isn't supported yet."""
+    if ask.thread is not None:  # to ignore it would be to answer a conversation's last turn alone
+        message = "'thread' is not supported: conversations are not kept here. Send the whole one in 'messages'."
+        raise RequestError(400, message, code=THREAD_UNSUPPORTED, param="thread")
     check_together(_forced(ask), _form(ask))
 
 

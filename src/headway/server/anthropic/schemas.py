@@ -61,3 +61,4 @@ class MessagesRequest(CountTokensRequest):
     top_k: Annotated[int, Field(ge=0)] | None = Field(None, description="an integer of at least 0; 0 keeps every token")
     stream: bool | None = Field(None, description="true or false")
     output_config: OutputConfig | None = Field(None, description="an object")
+    thread: Any = Field(None, description="null; conversations are not kept here")

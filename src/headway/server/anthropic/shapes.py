@@ -52,8 +52,11 @@ class TokenCount(Shape):
 
 
 class MessageErrorDetail(Shape):
+    """details: for clients to act on, where there are any."""
+
     type: str
     message: str
+    details: dict[str, Any] | None = None
 
 
 class MessageError(Shape):

@@ -23,7 +23,7 @@ from headway.server.openai.params import (
 )
 from headway.server.openai.schemas import ChatRequest
 from headway.server.output import CallBlock, Output
-from headway.server.prompt import check_room, encode, encode_start, template_of
+from headway.server.prompt import check_room, encode, encode_start, output_limit, template_of
 from headway.server.render import Json
 from headway.text.parts import Reader
 
@@ -40,12 +40,14 @@ def check(ask: ChatRequest) -> None:
             raise RequestError(400, f"'{path}' must be a string or a list of text parts, not null.", param=path)
 
 
-async def requests(served: ServedModel, ask: ChatRequest, answer_id: str) -> list[GenerateRequest]:
+async def requests(
+    served: ServedModel, ask: ChatRequest, answer_id: str, default_max_tokens: int | None
+) -> list[GenerateRequest]:
     """One per choice, at standard mode until the speed is known. max_tokens is lowered to the room that the prompt leaves."""
     ids = await encode(served, _render(served, ask), "messages")
     room = check_room(served, ids, "messages")
     wanted = ask.max_completion_tokens if ask.max_completion_tokens is not None else ask.max_tokens
-    max_tokens = room if wanted is None else min(wanted, room)
+    max_tokens = output_limit(wanted, default_max_tokens, room)
     check_min_tokens(ask, max_tokens)
     logprobs = (ask.top_logprobs or 0) if ask.logprobs else None
     held_to = await constraint(served, form_of(ask), _forced(ask), _tools(ask))

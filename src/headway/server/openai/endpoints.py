@@ -34,7 +34,7 @@ class OpenAIEndpoints:
         chat.check(ask)
         self._desk.check_seats(speed, ask.n or 1)
         answer_id = f"chatcmpl-{uuid.uuid4().hex}"
-        requests = await chat.requests(self._served, ask, answer_id)
+        requests = await chat.requests(self._served, ask, answer_id, self._desk.default_max_tokens)
         generation = self._desk.generation(
             request, speed, requests, downgrade=self._desk.downgrade, choices_per_prompt=ask.n or 1
         )

@@ -11,7 +11,7 @@ from headway.runtime.served import ServedModel
 from headway.server.body import show
 from headway.server.constraint import ForcedCall, Form, check_together, constraint
 from headway.server.openai.params import check_min_tokens, forced_call, sampling_params, stop_strings
-from headway.server.prompt import Begun, PromptTooLong, check_room, encode, encode_on, template_of, tokenize
+from headway.server.prompt import Begun, PromptTooLong, check_room, encode, encode_on, output_limit, template_of, tokenize
 from headway.server.render import Json
 from headway.server.responses.items import Item, template_messages
 from headway.server.responses.schemas import LOGPROBS, PromptBody, ResponsesRequest
@@ -71,17 +71,22 @@ def _forced(ask: ResponsesRequest) -> ForcedCall | None:
 
 
 async def request(
-    served: ServedModel, ask: ResponsesRequest, items: Sequence[Item], response_id: str, begun: Begun | None
+    served: ServedModel,
+    ask: ResponsesRequest,
+    items: Sequence[Item],
+    response_id: str,
+    begun: Begun | None,
+    default_max_tokens: int | None,
 ) -> tuple[GenerateRequest, Begun | None]:
     """At standard mode until the speed is known; and what the prompt is begun with for the next one. items: the whole
     conversation; begun: known of the last one. max_output_tokens is lowered to the room that the prompt leaves; a response
     that only prepares the prompt is one token long."""
     if ask.truncation == "auto":
-        ids, begun = await _cut_prompt(served, ask, items, ask.max_output_tokens), None
+        ids, begun = await _cut_prompt(served, ask, items, ask.max_output_tokens or default_max_tokens), None
     else:
         ids, begun = await encode_on(served, _render(served, ask, _messages(ask, items)), "input", begun)
     room = check_room(served, ids, "input")
-    max_tokens = room if ask.max_output_tokens is None else min(ask.max_output_tokens, room)
+    max_tokens = output_limit(ask.max_output_tokens, default_max_tokens, room)
     check_min_tokens(ask, max_tokens)
     held_to = None
     if ask.generate is not False:

@@ -49,7 +49,7 @@ class Turns:
         response_id = f"resp_{uuid.uuid4().hex}"
         key = visit_of(connection).caller.share
         items, begun = await self._conversation(ask, key, recent)
-        generate, begun = await request(served, ask, items, response_id, begun)
+        generate, begun = await request(served, ask, items, response_id, begun, self._desk.default_max_tokens)
         created = int(time.time())
 
         def speak(speed: Speed) -> ResponseRenderer:
