@@ -32,7 +32,7 @@ def test_an_address_where_nobody_answers_is_one_line() -> None:
 
 @pytest.mark.model
 def test_the_real_model_end_to_end() -> None:
-    done = headway("--streams", "4", "--seconds", "12", "--json", "-")
+    done = headway("--streams", "4", "--seconds", "6", "--json", "-")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)  # nothing else on stdout
     assert report["modes"].keys() == {"standard", "fast"}
@@ -45,7 +45,7 @@ def test_the_real_model_end_to_end() -> None:
     assert report["fast_requests_served_as_fast"] == report["modes"]["fast"]["requests"] > 0
     assert report["same_text"] is True
     assert report["same_text_details"]["by"] == "tokens"
-    assert 0 < report["engine_busy"]["alone"] <= 1.05  # the counter moves in steps, the window doesn't
+    assert 0 < report["engine_busy"]["alone"] <= 1.25  # the counter moves in steps, the window doesn't
     assert report["total_tokens_per_second"]["with_fast"] > 0
     assert report["versions"]["headway"]
     assert "Same text: yes" in done.stderr
