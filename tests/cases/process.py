@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import re
 import subprocess
 import sys
@@ -23,7 +22,8 @@ class ServerProcess:
         command = [sys.executable, "-m", "headway", "serve", *args]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
         self.lines: list[str] = []
-        self._urls: queue.Queue[str] = queue.Queue()
+        self._url = ""
+        self._answers = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -39,10 +39,8 @@ class ServerProcess:
     def url(self) -> str:
         end = time.monotonic() + START_SECONDS
         while self.process.poll() is None and time.monotonic() < end:
-            try:
-                return self._urls.get(timeout=0.1)
-            except queue.Empty:
-                continue
+            if self._answers.wait(0.1):
+                return self._url
         self._reader.join(1)
         raise AssertionError(f"the server printed no URL:\n{self.log}")
 
@@ -64,8 +62,9 @@ class ServerProcess:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
-            if found := URL.search(line):
-                self._urls.put(found.group())
+            if not self._url and (found := URL.search(line)):
+                self._url = found.group()
+                self._answers.set()
 
 
 def serve(model: Path | str, *args: str) -> ServerProcess:

@@ -56,7 +56,7 @@ def test_message_start_has_the_real_input_tokens(server: Client) -> None:  # H1
 
 
 def test_a_billing_header_that_changes_does_not_spoil_the_cache(server: Client) -> None:  # E7
-    long = "".join(f"Rule {number}: never say the word number {number}. " for number in range(200))
+    long = "".join(f"Rule {number}: never say the word number {number}. " for number in range(60))
 
     def system(cch: str, text: str) -> list[dict[str, Any]]:
         header = f"x-anthropic-billing-header: cc_version=2.1.42; cch={cch};"
@@ -64,7 +64,7 @@ def test_a_billing_header_that_changes_does_not_spoil_the_cache(server: Client) 
 
     first = ask(server, body(server, "Hi.", system=system("AAAAA", long)))
     second = ask(server, body(server, "Hi.", system=system("BBBBB", long), speed="fast"))
-    assert prompt_tokens(first) == prompt_tokens(second) > 2000
+    assert prompt_tokens(first) == prompt_tokens(second) > 600
     assert second["usage"]["cache_read_input_tokens"] >= 0.9 * prompt_tokens(second)
     changed = ask(server, body(server, "Hi.", system=system("AAAAA", f"Another beginning. {long}")))
     assert changed["usage"]["cache_read_input_tokens"] < 0.1 * prompt_tokens(changed)

@@ -14,16 +14,57 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from server.live import live
 
-from cases.client import CHAT, COMPLETIONS, Client, exchange, wait_for
+from cases.client import CHAT, COMPLETIONS, Client, Reply, exchange, wait_for
 from cases.process import ServerProcess, serve
 
 pytestmark = pytest.mark.model
+
+PAUSE_SECONDS = 30.0
+LONG: dict[str, Any] = {"max_tokens": 4000, "ignore_eos": True, "stream": True}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def after_a_pause(server: Client) -> Iterator[Future[Reply]]:
+    """The second answer on a connection that lay idle for a while, during which the other tests of this file run."""
+    with closing(server.connect()) as connection, ThreadPoolExecutor(1) as pool:
+        assert exchange(connection, "POST", CHAT, server.chat(max_tokens=1)).status == 200
+
+        def ask_again() -> Reply:
+            time.sleep(PAUSE_SECONDS)
+            return exchange(connection, "GET", "/health")
+
+        yield pool.submit(ask_again)
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="needs IPv6")
+
+
+@pytest.fixture(scope="module")
+def configured(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server on all addresses, for a page, with little patience at its end."""
+    config = tmp_path_factory.mktemp("configured") / "headway.toml"
+    config.write_text('[server]\ncors_origins = ["http://localhost:3000"]\ngrace_s = 5\n')
+    process = serve(smollm2, "--config", str(config), "--host", "::" if has_ipv6() else "0.0.0.0", "--allow-without-key")
+    try:
+        yield process
+    finally:
+        process.close()
 
 
 def body_with(text: bytes, model: bytes) -> bytes:
@@ -73,30 +114,17 @@ def test_without_configured_origins_no_page_may_read(server: Client) -> None:
         assert not [name for name in reply.headers if name.startswith("access-control")]
 
 
-def test_configured_origins_are_served_even_errors(smollm2: Path, tmp_path: Path) -> None:
-    config = tmp_path / "headway.toml"
-    config.write_text('[server]\ncors_origins = ["http://localhost:3000"]\n')
-    process = serve(smollm2, "--config", str(config))
-    try:
-        client = process.client()
-        asked = "authorization,content-type,x-api-key,anthropic-version"
-        origin = {"Origin": "http://localhost:3000"}
-        preflight = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
-        reply = client.send("OPTIONS", CHAT, None, preflight)
-        assert reply.status == 200
-        assert set(asked.split(",")) <= set(reply.headers["access-control-allow-headers"].replace(" ", "").split(","))
-        for body in (client.chat(max_tokens=1), {}):
-            reply = client.post(CHAT, body, origin)
-            assert reply.headers["access-control-allow-origin"] == "http://localhost:3000"
-    finally:
-        process.close()
-
-
-def test_a_pooled_connection_outlives_a_pause(server: Client) -> None:
-    connection = server.connect()
-    for pause in (8, 30, 0):
-        assert exchange(connection, "POST", CHAT, server.chat(max_tokens=1)).status == 200
-        time.sleep(pause)
+def test_configured_origins_are_served_even_errors(configured: ServerProcess) -> None:
+    client = configured.client()
+    asked = "authorization,content-type,x-api-key,anthropic-version"
+    origin = {"Origin": "http://localhost:3000"}
+    preflight = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
+    reply = client.send("OPTIONS", CHAT, None, preflight)
+    assert reply.status == 200
+    assert set(asked.split(",")) <= set(reply.headers["access-control-allow-headers"].replace(" ", "").split(","))
+    for body in (client.chat(max_tokens=1), {}):
+        reply = client.post(CHAT, body, origin)
+        assert reply.headers["access-control-allow-origin"] == "http://localhost:3000"
 
 
 @pytest.fixture
@@ -126,21 +154,20 @@ def test_an_address_of_another_machine(smollm2: Path) -> None:
     assert "not a host name" in fails("--host", "no-such-host.invalid", "--port", "0")
 
 
-@pytest.mark.parametrize("host", ["::1", "::", "localhost"])
-def test_other_hosts_are_served_and_their_url_works(smollm2: Path, host: str) -> None:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        pytest.skip("needs IPv6")
-    process = serve(smollm2, "--host", host, "--allow-without-key")
-    try:
-        client = process.client()
+def test_all_addresses_are_served_and_the_url_works(configured: ServerProcess) -> None:
+    client = configured.client()
+    assert client.get("/health").status == 200
+    assert ("[::1]" in client.url) == has_ipv6()
+    assert Client(f"http://127.0.0.1:{client.port}", "").get("/health").status == 200
+
+
+@pytest.mark.parametrize("host", [pytest.param("::1", marks=needs_ipv6), "localhost"])
+def test_other_hosts_are_served_and_their_url_works(host: str) -> None:
+    with live({}, host=host) as (_, client):
         assert client.get("/health").status == 200
-        assert (":" in host) == ("[::1]" in client.url)
-        if host != "::1":
+        assert (host == "::1") == ("[::1]" in client.url)
+        if host == "localhost":
             assert Client(f"http://127.0.0.1:{client.port}", "").get("/health").status == 200
-    finally:
-        process.close()
 
 
 def test_pipelined_requests_are_answered_in_order(server: Client) -> None:
@@ -169,9 +196,6 @@ def rows(client: Client) -> float:
     return client.metric("headway_rows", mode="standard") + client.metric("headway_rows", mode="fast")
 
 
-LONG: dict[str, Any] = {"max_tokens": 4000, "ignore_eos": True, "stream": True}
-
-
 def test_a_killed_client_frees_its_row(server: Client) -> None:
     wait_for(lambda: rows(server) == 0)
     code = "import sys, urllib.request as u; [0 for _ in u.urlopen(u.Request(sys.argv[1], sys.stdin.buffer.read()))]"
@@ -197,27 +221,21 @@ def test_closed_streams_are_counted_and_free_their_blocks(server: Client) -> Non
     assert server.metric("headway_kv_blocks", state="used") <= max(used, 0)
 
 
-def test_a_stop_under_load_ends_every_stream_well(smollm2: Path, tmp_path: Path) -> None:
-    config = tmp_path / "headway.toml"
-    config.write_text("[server]\ngrace_s = 2\n")
-    process = serve(smollm2, "--config", str(config))
-    try:
-        client = process.client()
-        short = client.chat("Say hi.", max_tokens=8)
-        long = client.chat("Tell me a story.", **LONG)
-        with ThreadPoolExecutor(12) as pool:
-            streams = [pool.submit(client.stream, CHAT, body) for body in [short] * 4 + [long] * 8]
-            wait_for(lambda: rows(client) >= 8)
-            process.process.terminate()
-            ends = [stream.result()[-1] for stream in streams]
-        assert process.wait() == 0, process.log
-        finished = [end for end in ends if "error" not in end]
-        told = [end["error"] for end in ends if "error" in end]
-        assert len(finished) >= 4 and all(end["choices"][0]["finish_reason"] for end in finished)
-        assert told and all("shutting down" in error["message"] for error in told)
-        assert "Traceback" not in process.log
-    finally:
-        process.close()
+def test_a_stop_under_load_ends_every_stream_well(configured: ServerProcess) -> None:
+    client = configured.client()
+    short = client.chat("Say hi.", max_tokens=8)
+    long = client.chat("Tell me a story.", **LONG)
+    with ThreadPoolExecutor(12) as pool:
+        streams = [pool.submit(client.stream, CHAT, body) for body in [short] * 4 + [long] * 8]
+        wait_for(lambda: rows(client) >= 8)
+        configured.process.terminate()
+        ends = [stream.result()[-1] for stream in streams]
+    assert configured.wait() == 0, configured.log
+    finished = [end for end in ends if "error" not in end]
+    told = [end["error"] for end in ends if "error" in end]
+    assert len(finished) >= 4 and all(end["choices"][0]["finish_reason"] for end in finished)
+    assert told and all("shutting down" in error["message"] for error in told)
+    assert "Traceback" not in configured.log
 
 
 def test_long_texts_are_refused_while_others_go_on(server: Client) -> None:
@@ -226,3 +244,8 @@ def test_long_texts_are_refused_while_others_go_on(server: Client) -> None:
         long = [pool.submit(server.post, COMPLETIONS, server.completion("word " * 80_000)) for _ in range(4)]
         assert server.get("/health").status == 200
         assert {each.result().status for each in long} == {400}
+
+
+def test_a_pooled_connection_outlives_a_pause(after_a_pause: Future[Reply]) -> None:
+    """The last test here: most of the pause is over. http.client would raise if the server had closed the connection."""
+    assert after_a_pause.result().status == 200

@@ -6,11 +6,14 @@ litellm 39559 (another key's response id); lmstudio-bug-tracker 261, mlx-vlm 113
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cases.client import CHAT, Client, content_of
+from cases.process import serve
 from cases.responses import RESPONSES, ask, body, calls_of, open_events, text_of
 
 pytestmark = pytest.mark.model
@@ -85,12 +88,22 @@ def test_another_keys_response(server: Client) -> None:  # H5
     assert server.get(f"{RESPONSES}/{mine['id']}", {"authorization": "Bearer a"}).json == mine
 
 
-def test_a_conversation_that_is_too_long(server: Client) -> None:
-    long = [user(f"{number}: " + "word " * 900) for number in range(12)]
-    reply = server.post(RESPONSES, body(server, long))
+@pytest.fixture(scope="module")
+def short(smollm2: Path) -> Iterator[Client]:
+    """A server with a context of 1,024 tokens: there is no memory for more."""
+    process = serve(smollm2, "--kv-memory", "24MB")
+    try:
+        yield process.client()
+    finally:
+        process.close()
+
+
+def test_a_conversation_that_is_too_long(short: Client) -> None:
+    long = [user(f"{number}: " + "word " * 112) for number in range(12)]
+    reply = short.post(RESPONSES, body(short, long))
     assert reply.status == 400 and reply.error["code"] == "context_length_exceeded"
-    cut = ask(server, body(server, long, truncation="auto"))
-    assert 6000 < cut["usage"]["input_tokens"] < 8192
+    cut = ask(short, body(short, long, truncation="auto"))
+    assert 750 < cut["usage"]["input_tokens"] < 1024
 
 
 def test_a_client_that_leaves_gets_no_more(server: Client) -> None:

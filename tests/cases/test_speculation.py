@@ -42,16 +42,17 @@ def test_greedy_text_is_the_same_with_drafts_without_and_with_any_prediction(ser
     assert all(answer["headway"]["drafted_tokens"] == 0 for answer in expected)
     tokens = [tokens_of(answer) for answer in expected]
     texts = [content_of(answer) for answer in expected]
+    none: list[Json] = [{}] * len(texts)
     right = [{"prediction": {"type": "content", "content": text}} for text in texts]
     wrong = [{"prediction": {"type": "content", "content": [{"type": "text", "text": text}]}} for text in reversed(texts)]
+    ways = [[{**extra, "service_tier": tier} for extra in extras] for tier in SPEEDS for extras in (none, right, wrong)]
     drafted = 0
-    for tier in SPEEDS:
-        for extras in ([{}] * len(bodies), right, wrong):
-            asked = [{**body, **extra, "service_tier": tier} for body, extra in zip(bodies, extras, strict=True)]
-            for answer, wanted in zip(all_at_once(server, asked), tokens, strict=True):
-                assert tokens_of(answer) == wanted
-                drafted += answer["headway"]["drafted_tokens"]
-                _check_counts(answer, len(wanted))
+    for turn in range(0, len(ways), 2):  # each prompt in three of the six ways, and every step full of all of them
+        asked = [{**body, **ways[(turn + i) % len(ways)][i]} for i, body in enumerate(bodies)]
+        for answer, wanted in zip(all_at_once(server, asked), tokens, strict=True):
+            assert tokens_of(answer) == wanted
+            drafted += answer["headway"]["drafted_tokens"]
+            _check_counts(answer, len(wanted))
     assert drafted > 0
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from grammar.schemas import schemas
-from grammar.tiny import TOKEN_BYTES, shared, text_of, walk
+from grammar.tiny import CLOSING, TOKEN_BYTES, closing_of, shared, text_of, walk
 from headway.grammar.compiler import Compiler
 from headway.grammar.constraint import json_schema
 from headway.grammar.errors import ConstraintError
@@ -23,10 +25,16 @@ from headway.text.tokenizer import Tokenizer
 CUT = 300
 
 
-def check(compiler: Compiler, token_bytes: list[bytes], schema: Any, seed: int) -> str:
+def check(
+    schema: Any,
+    seed: int,
+    compiler: Compiler | None = None,
+    token_bytes: list[bytes] = TOKEN_BYTES,
+    closing: NDArray[np.bool_] = CLOSING,
+) -> str:
     """How it ended: refused, cut or valid."""
     try:
-        grammar = compiler.compile(json_schema(schema))
+        grammar = (compiler or shared()).compile(json_schema(schema))
     except ConstraintError as error:
         assert "Unsatisfiable" in str(error) or "oneOf" in str(error), (error, schema)
         return "refused"
@@ -37,7 +45,7 @@ def check(compiler: Compiler, token_bytes: list[bytes], schema: Any, seed: int) 
         assert not forced or matcher.allowed().only == forced[0]
 
     matcher = grammar.start()
-    tokens = walk(matcher, random.Random(seed), CUT, token_bytes, forced_comes)
+    tokens = walk(matcher, random.Random(seed), CUT, closing, forced_comes)
     assert matcher.failure is None, (matcher.failure, schema, text_of(tokens, token_bytes))
     if not matcher.finished:
         return "cut"
@@ -49,7 +57,7 @@ def check(compiler: Compiler, token_bytes: list[bytes], schema: Any, seed: int) 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(schemas(), st.integers(0, 2**32))
 def test_what_is_generated_is_valid(schema: Any, seed: int) -> None:
-    check(shared(), TOKEN_BYTES, schema, seed)
+    check(schema, seed)
 
 
 def test_most_generated_schemas_are_served_to_their_end() -> None:
@@ -59,7 +67,7 @@ def test_most_generated_schemas_are_served_to_their_end() -> None:
     @settings(max_examples=100, deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     @given(schemas(), st.integers(0, 2**32))
     def count(schema: Any, seed: int) -> None:
-        ends.append(check(shared(), TOKEN_BYTES, schema, seed))
+        ends.append(check(schema, seed))
 
     count()
     assert ends.count("valid") > 0.7 * len(ends), ends
@@ -69,10 +77,11 @@ def test_most_generated_schemas_are_served_to_their_end() -> None:
 def test_with_the_tokens_of_a_real_model(smollm2: Path) -> None:
     tokenizer = Tokenizer.load(smollm2)
     compiler = Compiler(tokenizer.token_bytes, tokenizer.eos_ids, tokenizer.encode)
+    closing = closing_of(tokenizer.token_bytes)
 
     @settings(max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     @given(schemas(), st.integers(0, 2**32))
     def each(schema: Any, seed: int) -> None:
-        check(compiler, tokenizer.token_bytes, schema, seed)
+        check(schema, seed, compiler, tokenizer.token_bytes, closing)
 
     each()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headway.grammar.compiler import Compiler
 from headway.grammar.constraint import Constraint
@@ -49,6 +50,14 @@ def choices(matcher: Matcher) -> list[int]:
     return ids
 
 
+def closing_of(token_bytes: Sequence[bytes]) -> NDArray[np.bool_]:
+    """[vocabulary]: the tokens that close something, or end it all."""
+    return np.array([not token or token[:1] in b'"}],' for token in token_bytes])
+
+
+CLOSING = closing_of(TOKEN_BYTES)
+
+
 def text_of(tokens: Sequence[int], token_bytes: Sequence[bytes] = TOKEN_BYTES) -> str:
     return b"".join(token_bytes[token] for token in tokens).decode("utf-8", "replace")
 
@@ -57,15 +66,15 @@ def walk(
     matcher: Matcher,
     rng: random.Random,
     most: int,
-    token_bytes: Sequence[bytes] = TOKEN_BYTES,
+    closing: NDArray[np.bool_] = CLOSING,
     look: Callable[[Matcher], object] = lambda matcher: None,
 ) -> list[int]:
     """Tokens at random among those allowed, with a liking for what closes something; `most` of them at the most."""
     tokens: list[int] = []
     while not matcher.finished and len(tokens) < most:
         look(matcher)
-        ids = choices(matcher)
-        closing = [token for token in ids if not token_bytes[token] or token_bytes[token][:1] in b'"}],']
-        tokens.append(rng.choice(closing if closing and rng.random() < 0.4 else ids))
+        ids = np.flatnonzero(~matcher.allowed().forbidden)
+        ends = ids[closing[ids]]
+        tokens.append(int(rng.choice(ends if len(ends) and rng.random() < 0.4 else ids)))
         matcher.accept(tokens[-1])
     return tokens

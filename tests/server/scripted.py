@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
+
+from fastapi import FastAPI
 
 from headway.access.allowance import Allowance
 from headway.access.keys import keyring
@@ -192,18 +195,29 @@ class World:
             "measured now",
             grammars,  # type: ignore[arg-type]
         )
-        self.metrics = Metrics(MODES)
         config = config or Settings().with_overrides({"ledger.enabled": False})
         self.book = open_book(config.ledger, config.prices)
         if self.book is not None:
             self.generator.request_logs.append(self.book)
-        self.app = create_app(
+        self._config = config
+        self._settings = settings or config.server
+        self._downgrade = downgrade
+        self._responses = responses
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        return Metrics(MODES)
+
+    @cached_property
+    def app(self) -> FastAPI:
+        """Made when it is first asked for: its routes take a while."""
+        return create_app(
             self.served,
-            settings or config.server,
+            self._settings,
             self.metrics,
-            keyring=keyring(config, loopback=True),
-            quota=Quota(Allowance(config.limits, config.keys), config.limits.storage),
+            keyring=keyring(self._config, loopback=True),
+            quota=Quota(Allowance(self._config.limits, self._config.keys), self._config.limits.storage),
             book=self.book,
-            downgrade=downgrade,
-            responses=responses,
+            downgrade=self._downgrade,
+            responses=self._responses,
         )

@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from catalog.tiny import gguf
+from commandline import CommandLine
 
 from headway.catalog.local import open_local
-from headway.cli import main
 from simulate.small import costs
 
 FAST = '{"at": 0, "mode": "fast", "prompt_tokens": 30, "output_tokens": 20}'
 UNNAMED = '{"at": 0.1, "prompt_tokens": 30, "output_tokens": 20}'
 
 
-@dataclass
-class Done:
-    status: int
-    stdout: str
-    stderr: str
-
-
-class Headway:
-    """The command line in a folder with a trace and step times, and with an empty home."""
+class Headway(CommandLine):
+    """In a folder with a trace and step times, and with an empty home."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
+        super().__init__("simulate", folder, monkeypatch, capsys)
         (folder / "costs.json").write_text(json.dumps(costs().to_dict()))
         (folder / "trace.jsonl").write_text(f"{FAST}\n{UNNAMED}\n")
-        monkeypatch.chdir(folder)
         monkeypatch.setenv("HEADWAY_HOME", str(folder / "home"))
-
-    def __call__(self, *arguments: str) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["headway", "simulate", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(int(ended.value.code or 0), *self._capsys.readouterr())
 
     def report(self, *arguments: str) -> dict[str, object]:
         done = self(*arguments, "--costs", "costs.json", "--json", "-")

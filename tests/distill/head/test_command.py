@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from commandline import CommandLine
 from filelock import FileLock
 
 from headway.catalog import heads
@@ -54,10 +55,17 @@ def draft_head(*arguments: str, cwd: Path, **environment: str) -> subprocess.Com
         (["smollm2", "--config", "none.toml"], 2, "none.toml can't be read"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
+def test_bad_input_is_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    says: str,
+) -> None:
     (tmp_path / "empty.txt").touch()
-    done = draft_head(*arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (code, "")
+    done = CommandLine("draft-head", tmp_path, monkeypatch, capsys)(*arguments)
+    assert (done.status, done.stdout) == (code, "")
     assert done.stderr.startswith("headway: ") and done.stderr.count("\n") == 1
     assert says in done.stderr
 
