@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from headway.scheduler.cost import CostModel
-from headway.scheduler.request import Request
+from headway.scheduler.request import MAX_SCORED, Request
 
 HEADROOM = 0.05
 """Share of the time that no promise may take."""
@@ -92,12 +92,14 @@ class Promises:
         tokens = request.pending + sum(r.pending for r in ahead)
         each = len(request.tokens) / 2
         if not decoding:
-            per_step = min(tokens, self._max_step_tokens)
-            return tokens / per_step * self._costs.seconds(per_step, int(per_step * each), 1)
+            per_step = min(tokens, MAX_SCORED if request.to_score else self._max_step_tokens)
+            scored = per_step if request.to_score else 0
+            return tokens / per_step * self._costs.seconds(per_step, int(per_step * each), scored + 1)
         period = 1.0 / max(row.pace for row in decoding)
         riders = max(1, round(sum(row.pace for row in decoding) * period))
         room = self._costs.tokens_within(period * (1.0 - self._headroom), self._max_step_tokens, context_each=each)
-        return (1.0 + tokens / max(1, room - riders)) * period
+        per_step = max(1, room - riders)
+        return (1.0 + tokens / (min(per_step, MAX_SCORED) if request.to_score else per_step)) * period
 
 
 def paced(request: Request) -> Paced:

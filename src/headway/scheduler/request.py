@@ -13,6 +13,8 @@ from headway.scheduler.lookup import DraftSource, Lookup
 
 LEARN = 0.1
 """Weight of the newest step in `tokens_per_step`."""
+MAX_SCORED = 32
+"""Tokens of a prompt that is to be scored, in one step: each costs a row of logits (200 KB for a vocabulary of 50,000)."""
 LOOKED_AT, GOOD = 3, 1.0
 """Drafts that were looked up are good if so many of so many should prove right."""
 
@@ -28,7 +30,8 @@ class Request:
     Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock; aimed
     at, or promised if promises_ttft), key (whose request it is: those of different keys are served evenly),
     tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any),
-    guide (the grammar that the output is held to; the request ends when nothing may follow).
+    guide (the grammar that the output is held to; the request ends when nothing may follow), scored (whether the likelihood of
+    each token of the prompt is wanted, as for `echo` with `logprobs`).
     Set by the scheduler: everything else.
     """
 
@@ -45,10 +48,14 @@ class Request:
     key: str = ""
     promises_ttft: bool = False
     guide: Guide | None = None
+    scored: bool = False
 
     num_prompt: int = field(init=False)
     num_computed: int = 0
     num_cached: int = 0
+    num_scored: int = 0
+    """Leading tokens of a scored prompt after which the next one's likelihood is known: only these may come out of the prefix
+    cache."""
     blocks: list[int] = field(default_factory=list)
     num_sealed: int = 0
     """How many leading blocks are already known to the prefix cache."""
@@ -92,6 +99,16 @@ class Request:
     def pending(self) -> int:
         """Tokens to compute until the next one can be sampled; 1 for a request that only decodes."""
         return len(self.tokens) - self.num_computed
+
+    @property
+    def reach(self) -> int:
+        """Pending tokens that one step may take."""
+        return min(self.pending, MAX_SCORED) if self.to_score else self.pending
+
+    @property
+    def to_score(self) -> int:
+        """Tokens of the prompt after which the next one's likelihood is yet to be found."""
+        return self.num_prompt - 1 - self.num_scored if self.scored else 0
 
     @property
     def due(self) -> float:

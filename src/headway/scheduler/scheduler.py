@@ -17,7 +17,7 @@ from headway.scheduler.phrases import PhraseBooks
 from headway.scheduler.promises import Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
-from headway.scheduler.step import Row, Step, fit
+from headway.scheduler.step import Row, Step, catching_up, fit
 
 Composer = Callable[[Sequence[Request], CostModel, StepSizes, float, Limits], Step]
 """Who rides in the next step: `compose`, or another policy to compare it with."""
@@ -181,6 +181,7 @@ class Scheduler:
         # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
         num_right = taken - 1 if taken else 0
         request.num_computed += row.num_tokens - row.num_drafts + num_right
+        request.num_scored += row.num_scored
         request.note_drafts(row.num_drafts, num_right)
         if taken:
             self.note_served(request, taken)
@@ -191,8 +192,7 @@ class Scheduler:
     def _first_in_rank(self) -> Row:
         """A row for the request that may evict all others: where memory is short, it at least goes on."""
         request = max(self.running(), key=_rank)
-        n = min(request.pending, self.limits.max_step_tokens)
-        return Row(request, n, n == request.pending)
+        return catching_up(request, min(request.reach, self.limits.max_step_tokens))
 
     def _why_ended(self, request: Request, token: int) -> str | None:
         if request.is_last(token):
@@ -253,18 +253,19 @@ class Scheduler:
         """Start a request on what the prefix cache has of it: whole blocks, and the block to copy the beginning of its next one
         from, with the number of tokens (counted as computed already)."""
         request = row.request
-        request.blocks, request.prefix_key = self.pool.match(request.tokens)
+        # What is to be scored has to be computed, the last of these tokens, as always, too.
+        usable = request.tokens[: request.num_scored + 1] if request.to_score else request.tokens
+        request.blocks, request.prefix_key = self.pool.match(usable)
         request.num_sealed = len(request.blocks)
         request.num_computed = request.num_sealed * self.pool.block_size
-        head = self.pool.match_head(request.prefix_key, request.tokens[request.num_computed :])
+        head = self.pool.match_head(request.prefix_key, usable[request.num_computed :])
         if head:
             request.num_computed += head[1]
         if request.first_token_at is None:
             request.num_cached = request.num_computed
         if not request.num_computed:
             return row, None
-        n = min(row.num_tokens, request.pending)
-        return Row(request, n, n == request.pending), head
+        return catching_up(request, min(row.num_tokens, request.reach)), head
 
     def _victim(self, wanting: Request) -> Request | None:
         """The request to evict for `wanting`: of the lowest pace, the latest to come; never one that is before it."""
