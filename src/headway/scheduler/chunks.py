@@ -25,7 +25,8 @@ def share_with_prompt(
     """Split the budget between those who take turns and the prompt that is due first: (others, prompt tokens). The prompt gets
     what it needs to be in time, then they; if the need can't be met it takes half of their places, then all but the least."""
     chunk = 0
-    for others in (num_others, (num_others + least) // 2, least):
+    tries = (num_others, (num_others + least) // 2, least) if num_others > least else (least,)
+    for others in tries:
         rows = num_always + others
         taken = costs.seconds(rows, int(rows * context_each), rows)
         chunk = _chunk_within(rows, context_each, first, costs, budget, limits)

@@ -42,6 +42,18 @@ class Demand:
             demand = demand.plus(row)
         return demand
 
+    @staticmethod
+    def of_requests(requests: Iterable[Request]) -> Demand:
+        """What `of` gives for the rows that `paced` makes of them, sooner."""
+        highest = sum_of_paces = context = 0.0
+        for r in requests:
+            pace = r.pace
+            if pace > highest:
+                highest = pace
+            sum_of_paces += pace
+            context += pace * _context_of(r)
+        return Demand(highest, sum_of_paces, context)
+
     def plus(self, row: Paced, times: int = 1) -> Demand:
         pace = times * row.pace
         return Demand(max(self.highest, row.pace), self.pace + pace, self.context + pace * row.context)
@@ -103,5 +115,11 @@ class Promises:
 
 
 def paced(request: Request) -> Paced:
-    left = request.max_tokens - request.num_output
-    return Paced(request.pace, len(request.tokens) + min(left, GROWTH) / 2)
+    return Paced(request.pace, _context_of(request))
+
+
+def _context_of(r: Request) -> float:
+    """Tokens, on average over the output that is likely to come."""
+    length = len(r.tokens)
+    left = r.max_tokens + r.num_prompt - length
+    return length + (left if left < GROWTH else GROWTH) / 2

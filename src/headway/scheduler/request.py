@@ -131,13 +131,14 @@ class Request:
 
     def receive(self, token: int, now: float) -> None:
         """Take a sampled token, delivered at `now`."""
+        output = len(self.tokens) - self.num_prompt
         if self.first_token_at is None:
             self.first_token_at = now
-        elif now <= self.first_token_at + (len(self.tokens) - self.num_prompt) / self.pace:  # that is, by `due`
+        elif now <= self.first_token_at + output / self.pace:  # that is, by `due`
             self.num_on_time += 1
         self.tokens.append(token)
         self.last_token_at = now
-        self.service = self.level + (len(self.tokens) - self.num_prompt) / self.pace
+        self.service = self.level + (output + 1) / self.pace
 
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute. They
@@ -176,11 +177,12 @@ class Request:
         return self._looked_up
 
     def note_drafts(self, verified: int, right: int) -> None:
-        """Count the drafts of a step."""
-        if verified:
-            self.last_source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
-            self.drafted[self.last_source] += verified
-            self.accepted[self.last_source] += right
+        """Count the drafts of a step, if it had any."""
+        if not verified:
+            return
+        self.last_source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
+        self.drafted[self.last_source] += verified
+        self.accepted[self.last_source] += right
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""

@@ -169,10 +169,11 @@ class Scheduler:
         request.learn(tokens)
         ended = None
         taken = 0
+        stops, most = request.stop_tokens, request.num_prompt + request.max_tokens
         for token in tokens:
             request.receive(token, now)
             taken += 1
-            if token in request.stop_tokens or len(request.tokens) - request.num_prompt >= request.max_tokens:
+            if token in stops or len(request.tokens) >= most:
                 ended = self._why_ended(request, token)
                 if ended:
                     break
@@ -182,9 +183,10 @@ class Scheduler:
         num_right = taken - 1 if taken else 0
         request.num_computed += row.num_tokens - row.num_drafts + num_right
         request.num_scored += row.num_scored
-        request.note_drafts(row.num_drafts, num_right)
+        if row.num_drafts:
+            request.note_drafts(row.num_drafts, num_right)
         if taken:
-            self.note_served(request, taken)
+            self._admission.seats[request.mode].waiting.serve(request.key, output=taken)
         if request.num_computed >= (request.num_sealed + 1) * self.pool.block_size:
             self.seal(request)
         return Received(request, taken, ended)
@@ -216,11 +218,12 @@ class Scheduler:
         """
         kept: list[Row] = []
         evicted: set[str] = set()
+        size = self.pool.block_size
         for row in rows:
             request = row.request
-            if request.id in evicted:
+            if evicted and request.id in evicted:
                 continue
-            if request.blocks and request.num_computed + row.num_tokens <= len(request.blocks) * self.pool.block_size:
+            if request.blocks and request.num_computed + row.num_tokens <= len(request.blocks) * size:
                 kept.append(row)
                 continue
             head = None

@@ -127,12 +127,13 @@ class Leap(Stretch):
         scheduler, rows, steps = self.scheduler, len(running), len(self._ends)
         if scheduler.composer is not compose or scheduler.sizes.size == scheduler.costs.grid.up(rows):
             return scheduler.sizes
-        limits = scheduler.limits
-        budget = longest = limits.longest / running[0].pace
+        limits, pace = scheduler.limits, running[0].pace
+        budget = longest = limits.longest / pace
+        reserve = reserve_of(running[0], limits)
+        mode = running[0].mode
         for r in running:
-            assert r.first_token_at is not None
-            due = r.first_token_at + (len(r.tokens) - r.num_prompt + steps) / r.pace
-            left = due - now - reserve_of(r, limits)
+            due = r.first_token_at + (len(r.tokens) - r.num_prompt + steps) / pace  # type: ignore[operator]
+            left = due - now - (reserve if r.mode is mode else reserve_of(r, limits))
             if left < longest:
                 budget = min(budget, max(shortest_of(r, limits), left))
         spent = scheduler.costs.attended * rows * reckoned(context, rows)
