@@ -94,13 +94,14 @@ class Leap(Stretch):
         self.serve(self._running, steps - 1)
 
     def _time(self, now: float, limit: float, running: Sequence[Request], most: int) -> None:
-        """So many steps at most, and none that would start at `limit` or later."""
+        """So many steps at most, and none that would start at `limit` or later, but for the first: who comes just now is let in
+        at its end."""
         rows, sizes = len(running), self.scheduler.sizes
         context = sum([r.num_computed for r in running]) + rows
         self._ends, self._seen, self._even = [], None, (0.0, 0.0, 0)
         self._begin = end = now
         self._longest = 0.0
-        while len(self._ends) < most and end < limit:
+        while len(self._ends) < most and (end < limit or not self._ends):
             if not self._learns and sizes.settled(rows):
                 end = self._time_even(end, limit, context, rows, most - len(self._ends))
                 break
