@@ -19,7 +19,7 @@ class Live:
     """min_tokens: output tokens before which stop strings are not heeded. num_delivered: tokens whose text has been made.
     ended: its last delta is out. prompt_logprobs: how many of the likeliest tokens to name at each place of the prompt, None if
     it isn't scored; scores: of the prompt's tokens but the first, as far as they are known and haven't been sent.
-    silent: the token that comes after the prompt isn't wanted.
+    held: a first token that waits for the next one. silent: the token that comes after the prompt isn't wanted.
     """
 
     request: Request
@@ -32,6 +32,7 @@ class Live:
     ended: bool = False
     prompt_logprobs: int | None = None
     scores: list[TokenLogprob] = field(default_factory=list)
+    held: list[TokenLogprob] = field(default_factory=list)
     silent: bool = False
 
     @property

@@ -66,6 +66,8 @@ class Request:
     first_token_at: float | None = None
     last_token_at: float | None = None
     num_on_time: int = 0
+    held: bool = False
+    """The first token waits for the second, and so does the clock: then there is a token of lead from the start."""
     drafts: list[int] = field(default_factory=list)
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
     foreseen: Foreseen | None = None
@@ -134,6 +136,9 @@ class Request:
         output = len(self.tokens) - self.num_prompt
         if self.first_token_at is None:
             self.first_token_at = now
+        elif self.held:
+            self.held, self.first_token_at = False, now
+            self.num_on_time += 1
         elif now <= self.first_token_at + output / self.pace:  # that is, by `due`
             self.num_on_time += 1
         self.tokens.append(token)

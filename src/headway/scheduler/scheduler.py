@@ -127,12 +127,14 @@ class Scheduler:
 
     def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
         """Take the results of a step that took `seconds` of device time and ended at `now`. Requests that ended are freed;
-        those cancelled since the step was planned are charged for it and get nothing."""
+        those cancelled since the step was planned are charged for it and get nothing. The first token of one that is `held` is
+        not to be handed out before its next one."""
         self.costs.observe(step.observed(seconds))
         charge(step, seconds)
         sampled = iter(tokens)
         seats = self._admission.seats
         received: list[Received] = []
+        first: list[Request] = []
         for row in step.rows:
             request = row.request
             tokens_of_row = next(sampled) if row.samples else ()
@@ -141,10 +143,14 @@ class Scheduler:
             took = self._advance(row, tokens_of_row, now)
             if row.samples:
                 received.append(took)
+                if request.first_token_at == now and not took.ended and request.num_output == took.num_tokens:
+                    first.append(request)
             if took.ended:
                 if request.lookup.phrases is not None:
                     request.lookup.phrases.learn(request.tokens, request.num_output)
                 self.cancel(request.id)
+        for request in first:
+            request.held = self._should_wait(request, now)
         return received
 
     def worth_foreseeing(self, received: Sequence[Received]) -> list[Received]:
@@ -190,6 +196,14 @@ class Scheduler:
         if request.num_computed >= (request.num_sealed + 1) * self.pool.block_size:
             self.seal(request)
         return Received(request, taken, ended)
+
+    def _should_wait(self, request: Request, now: float) -> bool:
+        """Whether the first token is to be held until the next one is there. Not where that might make it miss its deadline."""
+        period = 1.0 / request.pace
+        if now <= request.ttft_deadline < now + period:
+            return False
+        waiting = min(sum([r.reach for r in self.running()]), self.limits.max_step_tokens)
+        return self.costs.seconds(waiting) > self.limits.hold * period
 
     def _first_in_rank(self) -> Row:
         """A row for the request that may evict all others: where memory is short, it at least goes on."""

@@ -70,7 +70,7 @@ def undisturbed(scheduler: Scheduler, modes: Modes) -> list[SimulatedRequest]:
     if len(running) > scheduler.limits.max_step_tokens:
         return []
     for r in running:
-        if len(r.tokens) - r.num_computed != 1 or r.first_token_at is None:
+        if len(r.tokens) - r.num_computed != 1 or r.first_token_at is None or r.held:
             return []
     for mode in modes:
         seated, waiting = scheduler.count(mode.name)
