@@ -410,7 +410,7 @@ def test_a_first_token_that_is_held_comes_with_the_next_one(rig: Callable[..., R
 
     async def main() -> None:
         deltas = await collect(r.submit([1, 2, 5], mode=ModeName.FAST, max_tokens=6, sampling=WITH_TOKENS, ignore_eos=True))
-        assert [delta.num_tokens for delta in deltas][0] == 2
+        assert deltas[0].num_tokens == 2
         assert tokens_of(deltas) == chain(5, 6)
         assert deltas[-1].usage is not None and deltas[-1].usage.completion_tokens == 6
         for last in (5, 9):  # by its length, and by the end-of-sequence token that comes third
