@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -398,5 +399,22 @@ def test_a_shared_prefix_is_computed_once(rig: Callable[..., Rig]) -> None:
         assert second[-1].usage is not None
         assert (first[-1].usage.cached_tokens, second[-1].usage.cached_tokens) == (0, 20)
         assert tokens_of(first) == tokens_of(second)
+
+    run(main())
+
+
+def test_a_first_token_that_is_held_comes_with_the_next_one(rig: Callable[..., Rig]) -> None:
+    r = rig()
+    scheduler = r.loop._scheduler
+    scheduler.limits = replace(scheduler.limits, hold=0.0)  # every first token is
+
+    async def main() -> None:
+        deltas = await collect(r.submit([1, 2, 5], mode=ModeName.FAST, max_tokens=6, sampling=WITH_TOKENS, ignore_eos=True))
+        assert deltas[0].num_tokens == 2
+        assert tokens_of(deltas) == chain(5, 6)
+        assert deltas[-1].usage is not None and deltas[-1].usage.completion_tokens == 6
+        for last in (5, 9):  # by its length, and by the end-of-sequence token that comes third
+            deltas = await collect(r.submit([last], max_tokens=1 if last == 5 else 8, sampling=WITH_TOKENS))
+            assert tokens_of(deltas) == chain(last, 1 if last == 5 else 3)
 
     run(main())

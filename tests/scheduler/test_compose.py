@@ -195,7 +195,7 @@ def test_a_long_prompt_makes_no_fast_row_late() -> None:
 def test_what_would_be_padding_carries_prompt_tokens_but_not_those_of_a_long_context() -> None:
     """A size that the last step had is kept: a short prompt fills it at no cost, one that attends to thousands does not."""
     rows = [decoding("f", FAST, 32.5, credit=5.0)]
-    for computed, filled in ((0, True), (6000, False)):
+    for computed, filled in ((0, True), (4000, False)):
         sizes = StepSizes(costs())
         sizes.take(28, 28)
         prompt = prefilling("p", 8000, 1000.0)

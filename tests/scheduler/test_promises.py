@@ -12,7 +12,7 @@ from machine import Machine, costs
 
 from headway.modes import ModeName
 from headway.scheduler.admission import Refused
-from headway.scheduler.promises import HEADROOM, Demand, Paced, Promises
+from headway.scheduler.promises import HEADROOM, Demand, Paced, Promises, paced
 from headway.scheduler.request import Request
 
 FAST, STANDARD = ModeName.FAST, ModeName.STANDARD
@@ -154,6 +154,14 @@ def test_a_promised_first_token_comes_in_time_or_is_refused() -> None:
             m.step()
         assert r.first_token_at is not None
         assert r.first_token_at - r.arrival <= allowed
+
+
+def test_demand_of_requests_is_that_of_their_rows() -> None:
+    m = Machine()
+    requests = [m.request(mode, prompt=n, out=10 * n) for n, mode in enumerate((STANDARD, FAST, STANDARD, STANDARD), start=40)]
+    m.run(1.0)
+    assert Demand.of_requests(requests) == Demand.of([paced(r) for r in requests])
+    assert Demand.of_requests([]) == Demand()
 
 
 def test_the_share_that_is_promised_leaves_headroom() -> None:

@@ -126,14 +126,24 @@ class ScriptedGenerator:
     async def _play(self, request: GenerateRequest, stream: Stream, script: Script) -> None:
         text = TextStream(ByteTokenizer.token_bytes, request.stop)
         tokens = (list(script.tokens) * script.times)[: request.max_tokens]
+        scores: tuple[TokenLogprob, ...] = ()
+        if request.prompt_logprobs is not None:
+            scores = tuple(_logprob(token, request.prompt_logprobs) for token in request.prompt[1:])
+        if request.max_tokens == 0:
+            self.running.pop(request.id, None)
+            self._log(request, "length", 0)
+            spent = usage(request, 0)
+            stream.push(Delta("", 0, (), "length", usage=spent, timing=TIMING, cached_tokens=CACHED, prompt_logprobs=scores))
+            return
         for number, token in enumerate(tokens, 1):
+            of_prompt = scores if number == 1 else ()
             await asyncio.sleep(script.pause)
             self.delivered[request.id] = number
             shown = text.push(token)
             logprobs = () if request.sampling.logprobs is None else (_logprob(token, request.sampling.logprobs),)
             last = number == len(tokens) and not script.hang
             if text.stopped is None and not last:
-                stream.push(Delta(shown, 1, logprobs, cached_tokens=CACHED))
+                stream.push(Delta(shown, 1, logprobs, cached_tokens=CACHED, prompt_logprobs=of_prompt))
                 continue
             reason = (
                 "stop" if text.stopped is not None else script.end or ("length" if number == request.max_tokens else "stop")
@@ -152,6 +162,7 @@ class ScriptedGenerator:
                     usage(request, number),
                     TIMING,
                     CACHED,  # type: ignore[arg-type]
+                    of_prompt,
                 )
             )
             return

@@ -202,6 +202,27 @@ def test_leaping_over_steps_changes_nothing(
         assert s._scheduler.pool.num_free == num_blocks
 
 
+@pytest.mark.parametrize("fast", [0, 2])
+def test_leaping_changes_nothing_where_clients_send_their_next_request_at_once(fast: int) -> None:
+    """They come at the very moment at which the stretch ended that the one before them ended in."""
+
+    def loops() -> list[Arrival]:
+        firsts = []
+        for client in range(8 + fast):
+            following = None
+            for n in range(4):
+                mode = FAST if client >= 8 else STANDARD
+                following = Arrival(0.03 * client, 30 + client, 20 + (7 * client + 5 * n) % 30, mode, then=following)
+            assert following is not None
+            firsts.append(following)
+        return firsts
+
+    leaping, plain = simulation(), simulation(steady=None)
+    leaping.run(loops())
+    plain.run(loops())
+    assert told(leaping) == pytest.approx(told(plain), rel=1e-9)
+
+
 def test_what_a_stretch_fills_is_in_the_prefix_cache_also_of_those_who_miss_its_last_step() -> None:
     """Found by the test above: a prompt's beginning, sealed in mid-stretch, was not there for who came next."""
     asked = [(0.0, 44, 26, (0, 0)), (0.03368524869689502, 129, 35, (1, 1)), (0.13759452848654746, 20, 63, (2, 0))]

@@ -18,12 +18,14 @@ FinishReason = Literal["stop", "length", "error", "cancelled"]
 class GenerateRequest:
     """One generation, dialect-free.
 
-    prompt: token ids, not empty. max_tokens: output cap >= 1 (the loop lowers it to the room that the context leaves).
+    prompt: token ids, not empty. max_tokens: output cap (the loop lowers it to the room that the context leaves); 0: only the
+    prompt is computed.
     stop: strings that end the output and are not part of it. ignore_eos: go on past end-of-sequence tokens.
     min_tokens: end-of-sequence tokens and stop strings are not heeded before so many output tokens.
     pace: tokens per second asked for explicitly; None = the mode's. ttft: seconds in which the first token is promised; None =
     only aimed at. prediction: token ids that the output is expected to resemble. key: whose request it is; those of different
     keys are served evenly. constraint: what the output is held to; it ends when that is complete, and ignore_eos has no say.
+    prompt_logprobs: how many of the likeliest tokens to name at each place of the prompt; None: it is not scored.
     """
 
     id: str
@@ -39,12 +41,13 @@ class GenerateRequest:
     prediction: tuple[int, ...] = ()
     key: str = ""
     constraint: Grammar | None = None
+    prompt_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One sampled token: its id, natural-log probability (of the unmodified distribution at temperature 1), and the likeliest
-    alternatives as (id, logprob), best first."""
+    """One token, sampled or of a prompt: its id, natural-log probability (of the unmodified distribution at temperature 1), and
+    the likeliest alternatives as (id, logprob), best first."""
 
     token: int
     logprob: float
@@ -97,6 +100,7 @@ class Delta:
     """A piece of output. `text` never splits a character and never contains a stop string or what may still become one.
     `num_tokens` counts the tokens sampled since the last delta (their text may still be held back).
     `cached_tokens` is that of Usage, known from the first delta on.
+    `prompt_logprobs`: with the first delta, for each token of the prompt but its first; empty if they were not asked for.
     The last delta of a request has `finish_reason`, `usage` and `timing` set; no delta follows it."""
 
     text: str
@@ -108,3 +112,4 @@ class Delta:
     usage: Usage | None = None
     timing: Timing | None = None
     cached_tokens: int = 0
+    prompt_logprobs: tuple[TokenLogprob, ...] = ()

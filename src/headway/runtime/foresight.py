@@ -49,6 +49,6 @@ def _places(step: Step, wanted: Sequence[Received]) -> list[tuple[int, Request]]
     first = 0
     starts: dict[str, int] = {}
     for row in step.rows:
-        starts[row.request.id] = first
+        starts[row.request.id] = first + row.num_scored
         first += row.num_samples
     return [(starts[w.request.id] + w.num_tokens - 1, w.request) for w in wanted]

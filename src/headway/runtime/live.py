@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headway.runtime.api import Timing, TokenLogprob, Usage
 from headway.runtime.stream import Stream
@@ -17,7 +17,10 @@ from headway.text.stream import TextStream
 @dataclass(slots=True, eq=False)
 class Live:
     """min_tokens: output tokens before which stop strings are not heeded. num_delivered: tokens whose text has been made.
-    ended: its last delta is out."""
+    ended: its last delta is out. prompt_logprobs: how many of the likeliest tokens to name at each place of the prompt, None if
+    it isn't scored; scores: of the prompt's tokens but the first, as far as they are known and haven't been sent.
+    held: a first token that waits for the next one. silent: the token that comes after the prompt isn't wanted.
+    """
 
     request: Request
     sampling: SamplingState
@@ -27,6 +30,10 @@ class Live:
     events: asyncio.AbstractEventLoop
     num_delivered: int = 0
     ended: bool = False
+    prompt_logprobs: int | None = None
+    scores: list[TokenLogprob] = field(default_factory=list)
+    held: list[TokenLogprob] = field(default_factory=list)
+    silent: bool = False
 
     @property
     def failure(self) -> str | None:
@@ -36,12 +43,19 @@ class Live:
     def take(self, tokens: Sequence[TokenLogprob]) -> tuple[str, int]:
         """Text of the tokens, and how many of them count: those behind a stop string are neither shown nor billed."""
         text = ""
+        if self.silent:
+            return text, 0
         for n, sampled in enumerate(tokens, start=1):
             self.num_delivered += 1
             text += self.text.push(sampled.token, heed_stops=self.num_delivered > self.min_tokens)
             if self.text.stopped is not None:
                 return text, n
         return text, len(tokens)
+
+    def take_scores(self) -> tuple[TokenLogprob, ...]:
+        """Those of the prompt, once."""
+        scores, self.scores = self.scores, []
+        return tuple(scores)
 
     def usage(self) -> Usage:
         """A prompt of which nothing has been computed doesn't count."""

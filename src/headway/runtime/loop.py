@@ -19,6 +19,7 @@ from headway.runtime.foresight import Foresight
 from headway.runtime.live import Live
 from headway.runtime.observer import Observer, RequestLog, StepLog
 from headway.runtime.outbox import Outbox, outbox_of
+from headway.runtime.scoring import score_prompts
 from headway.runtime.stream import Stream, push_all
 from headway.runtime.turn import begin, look_ahead, rows_by_mode
 from headway.sampling.sampler import sample_verifying
@@ -132,13 +133,14 @@ class EngineLoop:
             arrival=now,
             ttft_deadline=now + (request.ttft or mode.ttft_target),
             tokens=list(request.prompt),
-            max_tokens=min(request.max_tokens, room),
+            max_tokens=max(1, min(request.max_tokens, room)),
             stop_tokens=stops,
             min_tokens=request.min_tokens,
             lookup=GuidedLookup(request.prediction, matcher) if matcher is not None else Lookup(request.prediction),
             key=request.key,
             promises_ttft=request.ttft is not None,
             guide=matcher,
+            scored=request.prompt_logprobs is not None,
         )
         live = Live(
             request=scheduled,
@@ -153,6 +155,8 @@ class EngineLoop:
             min_tokens=request.min_tokens,
             stream=Stream(request.id, self.cancel),
             events=asyncio.get_running_loop(),
+            prompt_logprobs=request.prompt_logprobs,
+            silent=request.max_tokens == 0,
         )
         with self._lock:
             if not self._accepting or not self.alive:
@@ -247,6 +251,7 @@ class EngineLoop:
             look_ahead(step, lives)
             logits = self._engine.wait()
             device_seconds = self._clock() - started
+            logits = score_prompts(logits, step, lives)
             sampling = [live for live, row in zip(lives, step.rows, strict=True) if row.samples]
             drafts = [row.request.drafts[: row.num_drafts] for row in step.rows if row.samples]
             sampled = sample_verifying(logits, [live.sampling for live in sampling], drafts) if sampling else []
@@ -296,9 +301,10 @@ class EngineLoop:
             self._drop(live)
             return self._last(live, text, "stop", num_tokens=num_taken, logprobs=logprobs)
         if ended is not None:
-            why: FinishReason = "stop" if ended == "stop" else "length"
+            why: FinishReason = "stop" if ended == "stop" and not live.silent else "length"
             return self._last(live, text + live.text.flush(), why, num_tokens=num_taken, logprobs=logprobs)
-        return Delta(text, num_taken, logprobs, cached_tokens=live.request.num_cached)
+        cached, scores = live.request.num_cached, live.take_scores()
+        return Delta(text, num_taken, logprobs, cached_tokens=cached, prompt_logprobs=scores)
 
     def _drop(self, live: Live) -> None:
         """Take a request whose output is complete out of the scheduler; if a step with it is running, when that has ended."""
@@ -326,7 +332,8 @@ class EngineLoop:
         for request_log in self._request_logs:
             request_log.ended(live.request, why, usage, timing)
         stop_string = live.text.stopped if why == "stop" else None
-        return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing, usage.cached_tokens)
+        scores = live.take_scores()
+        return Delta(text, num_tokens, logprobs, why, stop_string, error, usage, timing, usage.cached_tokens, scores)
 
     def _send(self, deltas: Sequence[tuple[Live, Delta]]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Stream, Delta]]] = {}

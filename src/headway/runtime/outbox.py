@@ -18,11 +18,16 @@ class Outbox:
 
 
 def outbox_of(received: Sequence[Received], sampling: Sequence[Live], sampled: Sequence[list[TokenLogprob]]) -> Outbox:
-    """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing."""
+    """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing. First tokens that are held come
+    with the next one."""
     took = {r.request.id: r for r in received}
     outbox = Outbox()
     for live, tokens in zip(sampling, sampled, strict=True):
         r = took.get(live.request.id)
-        if r is not None:
-            outbox.tokens.append((live, tokens[: r.num_tokens], r.ended))
+        if r is None:
+            continue
+        taken = [*live.held, *tokens[: r.num_tokens]] if live.held else tokens[: r.num_tokens]
+        live.held = taken if r.request.held else []
+        if not live.held:
+            outbox.tokens.append((live, taken, r.ended))
     return outbox

@@ -63,6 +63,14 @@ def sample_verifying(
     return results
 
 
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
+def score(logits: Floats, tokens: Sequence[int], wanted: int) -> list[TokenLogprob]:
+    """How likely each of `tokens` was, as the model gave it before it was known. logits: [tokens, vocabulary]; wanted: how many
+    of the likeliest to name as well. The same, to the last bit, as sampling reports of a token that it has chosen."""
+    scratch = Scratch(logits.shape[1])
+    return [_with_logprob(row, token, wanted, scratch) for row, token in zip(logits, tokens, strict=True)]
+
+
 def _sample_run(logits: Floats, state: SamplingState, guesses: Sequence[int], scratch: Scratch) -> list[TokenLogprob]:
     """Tokens of one request up to the first that was not guessed, or that ends it by its constraint."""
     tokens: list[TokenLogprob] = []

@@ -104,7 +104,7 @@ class Admission:
             return True
         if request.mode is ModeName.FAST and not self._memory([*seats.running.values(), request]):
             return False
-        return self._promises.hold(Demand.of(paced(r) for r in (*running, request)))
+        return self._promises.hold(Demand.of_requests((*running, request)))
 
     def _check_first_token(self, request: Request, now: float, seatable: bool) -> None:
         if not request.promises_ttft:

@@ -9,6 +9,8 @@ from itertools import count
 
 Entry = tuple[int, tuple[int, ...]]
 """(key of the block before, tokens)"""
+Siblings = dict[tuple[int, ...], tuple[int, int]]
+"""Tokens -> (key, block), latest last, of the blocks after the same one."""
 Heads = dict[tuple[int, ...], dict[int, None]]
 """First tokens -> blocks that begin so, latest last."""
 
@@ -42,11 +44,10 @@ class BlockPool:
         self._blank = list(range(num_blocks - 1, -1, -1))
         self._idle: OrderedDict[int, None] = OrderedDict()  # unreferenced, content still findable, oldest first
         self._references = [0] * num_blocks
-        self._children: dict[Entry, tuple[int, int]] = {}  # (parent key, tokens) -> (key, block)
-        self._entries: dict[int, Entry] = {}  # block -> its entry in _children
+        self._children: dict[int, Siblings] = {}  # by parent key
+        self._entries: dict[int, Entry] = {}  # block -> where it is in _children
         quarter = max(1, block_size // self.QUARTERS)
         self._head_lengths = range(quarter, block_size, quarter)
-        self._siblings: dict[int, dict[int, None]] = {}  # parent key -> blocks, latest last
         self._heads: dict[int, Heads] = {}  # parent key -> index of its blocks by their beginnings, once it was asked for
         self._keys = count(1)
 
@@ -64,16 +65,16 @@ class BlockPool:
         """n blocks with one reference each, or None (and no change) if there aren't so many."""
         if n > len(self._blank) + len(self._idle):
             return None
-        return [self._take() for _ in range(n)]
-
-    def _take(self) -> int:
-        if self._blank:
-            block = self._blank.pop()
-        else:
-            block, _ = self._idle.popitem(last=False)
-            self._forget(block)
-        self._references[block] = 1
-        return block
+        blocks = []
+        for _ in range(n):
+            if self._blank:
+                block = self._blank.pop()
+            else:
+                block, _ = self._idle.popitem(last=False)
+                self._forget(block)
+            self._references[block] = 1
+            blocks.append(block)
+        return blocks
 
     def release(self, blocks: Sequence[int]) -> None:
         """Give up one reference to each. The end of a prefix goes first when memory is needed: it is of use to fewer."""
@@ -93,9 +94,10 @@ class BlockPool:
         blocks: list[int] = []
         key = self.ROOT
         for start in range(0, len(tokens) - self.block_size, self.block_size):
-            if key not in self._siblings:
+            siblings = self._children.get(key)
+            if siblings is None:
                 break
-            found = self._children.get((key, tuple(tokens[start : start + self.block_size])))
+            found = siblings.get(tuple(tokens[start : start + self.block_size]))
             if found is None:
                 break
             key, block = found
@@ -129,31 +131,29 @@ class BlockPool:
     def seal(self, block: int, parent_key: int, tokens: Sequence[int]) -> int:
         """Make a fully computed block findable; returns its key. If the same content is known already, that entry stays and its
         key is returned (the block given is then simply freed at its end)."""
-        entry = (parent_key, tuple(tokens))
+        content = tuple(tokens)
         key = next(self._keys)
-        known, _ = self._children.setdefault(entry, (key, block))
-        if known != key:
-            return known
-        self._entries[block] = entry
-        siblings = self._siblings.get(parent_key)
+        siblings = self._children.get(parent_key)
         if siblings is None:
-            self._siblings[parent_key] = {block: None}
+            self._children[parent_key] = {content: (key, block)}
         else:
-            siblings[block] = None
+            known, _ = siblings.setdefault(content, (key, block))
+            if known != key:
+                return known
+        self._entries[block] = parent_key, content
         if parent_key in self._heads:
             self._index(self._heads[parent_key], block)
         return key
 
     def _forget(self, block: int) -> None:
-        entry = self._entries.pop(block)
-        del self._children[entry]
-        parent_key, tokens = entry
-        siblings = self._siblings[parent_key]
-        del siblings[block]
-        if not siblings:
-            del self._siblings[parent_key]
+        parent_key, tokens = self._entries.pop(block)
+        siblings = self._children[parent_key]
+        if len(siblings) == 1:
+            del self._children[parent_key]
             self._heads.pop(parent_key, None)
-        elif parent_key in self._heads:
+            return
+        del siblings[tokens]
+        if parent_key in self._heads:
             heads = self._heads[parent_key]
             for length in self._head_lengths:
                 alike = heads[tokens[:length]]
@@ -164,9 +164,9 @@ class BlockPool:
     def _heads_after(self, key: int) -> Heads | None:
         """The index of the blocks after the one with this key: made when it is first asked for, as most never are."""
         heads = self._heads.get(key)
-        if heads is None and key in self._siblings:
+        if heads is None and key in self._children:
             heads = self._heads[key] = {}
-            for block in self._siblings[key]:
+            for _, block in self._children[key].values():
                 self._index(heads, block)
         return heads
 
@@ -182,15 +182,12 @@ class BlockPool:
         assert len(set(self._blank)) == len(self._blank), "a block is free twice"
         assert not set(self._blank) & set(self._idle), "a block is blank and cached at once"
         assert all(self._references[b] == 0 for b in (*self._blank, *self._idle)), "a referenced block is free"
-        assert len(self._children) == len(self._entries), "the prefix cache disagrees with itself"
-        assert all(self._children[entry][1] == block for block, entry in self._entries.items())
-        siblings: dict[int, set[int]] = {}
-        for block, (parent_key, _) in self._entries.items():
-            siblings.setdefault(parent_key, set()).add(block)
-        assert {key: set(blocks) for key, blocks in self._siblings.items()} == siblings, "blocks are lost to their parent"
+        assert all(self._children.values()), "a parent of nobody"
+        assert sum(map(len, self._children.values())) == len(self._entries), "the prefix cache disagrees with itself"
+        assert all(self._children[key][tokens][1] == block for block, (key, tokens) in self._entries.items())
         for key, heads in self._heads.items():
             fresh: Heads = {}
-            for block in self._siblings[key]:
+            for _, block in self._children[key].values():
                 self._index(fresh, block)
             assert heads == fresh, "the index of beginnings is wrong"
 

@@ -8,7 +8,7 @@ from headway.scheduler.cost import CostModel
 from headway.scheduler.limits import Limits
 from headway.scheduler.request import Request
 from headway.scheduler.sizes import StepSizes
-from headway.scheduler.step import Row
+from headway.scheduler.step import Row, catching_up
 
 
 def share_with_prompt(
@@ -25,7 +25,8 @@ def share_with_prompt(
     """Split the budget between those who take turns and the prompt that is due first: (others, prompt tokens). The prompt gets
     what it needs to be in time, then they; if the need can't be met it takes half of their places, then all but the least."""
     chunk = 0
-    for others in (num_others, (num_others + least) // 2, least):
+    tries = (num_others, (num_others + least) // 2, least) if num_others > least else (least,)
+    for others in tries:
         rows = num_always + others
         taken = costs.seconds(rows, int(rows * context_each), rows)
         chunk = _chunk_within(rows, context_each, first, costs, budget, limits)
@@ -39,9 +40,11 @@ def _chunk_within(rows: int, context_each: float, first: Request, costs: CostMod
     """Prompt tokens that fit into `budget` beside `rows` decoding rows."""
     room = limits.max_step_tokens - rows
     attended = costs.attended
-    spent = attended * rows * context_each + costs.per_sample * costs.drift * (rows + 1)
+    scores = first.to_score > 0
+    spent = attended * rows * context_each + costs.sampled * (1 if scores else rows + 1)
     each = first.num_computed + 0.5 * min(first.pending, room)
-    fitting = costs.tokens_within(budget - spent + attended * rows * each, rows + room, context_each=each) - rows
+    left = budget - spent + attended * rows * each
+    fitting = costs.tokens_within(left, rows + room, context_each=each, sampled=scores) - rows
     chunk = max(min(limits.min_chunk, room), min(fitting, room))
     even = (rows + chunk) // limits.granule * limits.granule - rows
     return even if even >= chunk // 2 and even > 0 else chunk
@@ -59,8 +62,8 @@ def more_prompt(
 ) -> int:
     """Prompt tokens that fill what would be padding. Only what they attend to costs time, but much in a long prompt."""
     size = sizes.fit(rows + chunk)
-    room = min(size - rows, sum(r.pending for r in prefilling)) - chunk
-    each = costs.attended * (first.num_computed + chunk + 1)
+    room = min(size - rows, sum(r.reach for r in prefilling)) - chunk
+    each = costs.attended * (first.num_computed + chunk + 1) + (costs.sampled if first.to_score else 0.0)
     if room <= 0 or each <= 0.0:
         return max(0, room)
     context = int(rows * context_each + chunk * (first.num_computed + 0.5 * chunk))
@@ -70,10 +73,11 @@ def more_prompt(
 
 def prompts_alone(prefilling: Sequence[Request], costs: CostModel, limits: Limits, now: float) -> int:
     """Prompt tokens of a step that nobody decodes in: as many as there are, but none so long that a newcomer would wait."""
-    tokens = min(sum(r.pending for r in prefilling), limits.max_step_tokens)
+    tokens = min(sum(r.reach for r in prefilling), limits.max_step_tokens)
     computed = min(prefilling, key=lambda r: r.prompt_order).num_computed if prefilling else 0
     longest = min(limits.longest_alone, max(0.0, limits.until - now))
-    fitting = costs.tokens_within(longest, tokens, context_each=computed + 0.5 * tokens)
+    scores = any(r.to_score for r in prefilling)
+    fitting = costs.tokens_within(longest, tokens, context_each=computed + 0.5 * tokens, sampled=scores)
     return max(min(tokens, limits.granule), fitting)
 
 
@@ -83,7 +87,7 @@ def chunks(prefilling: Sequence[Request], tokens: int) -> list[Row]:
     for r in sorted(prefilling, key=lambda r: r.prompt_order):
         if tokens <= 0:
             break
-        n = min(tokens, r.pending)
-        rows.append(Row(r, n, n == r.pending))
+        n = min(tokens, r.reach)
+        rows.append(catching_up(r, n))
         tokens -= n
     return rows

@@ -118,13 +118,20 @@ def _by_work(requests: Sequence[Request]) -> tuple[list[Request], list[Request]]
     return decoding, prefilling
 
 
+def _next_due(r: Request) -> float:
+    """Its `due`, sooner: of one that decodes."""
+    return r.first_token_at + (len(r.tokens) - r.num_prompt) / r.pace  # type: ignore[operator]
+
+
 def _allowance(always: Sequence[Request], now: float, limits: Limits) -> float:
     """Seconds that a step with all of these may last. They have one pace."""
-    budget = longest = limits.longest / always[0].pace
+    pace = always[0].pace
+    budget = longest = limits.longest / pace
     if limits.until < now + longest:
-        budget = max(limits.shortest / always[0].pace, limits.until - now)
+        budget = max(limits.shortest / pace, limits.until - now)
+    reserve, reserve_standard = limits.reserve / pace, limits.reserve_standard / pace
     for r in always:
-        left = r.due - now - reserve_of(r, limits)
+        left = _next_due(r) - now - (reserve_standard if r.mode is ModeName.STANDARD else reserve)
         if left < longest:
             budget = min(budget, max(shortest_of(r, limits), left))
     return budget
@@ -149,7 +156,7 @@ def _turn_order(others: Sequence[Request], horizon: float, lead: float) -> tuple
     must: list[tuple[float, int, Request]] = []
     may: list[Request] = []
     for n, r in enumerate(others):
-        due = r.due
+        due = _next_due(r)
         if due - lead / r.pace < horizon:
             must.append((due, n, r))
         else:

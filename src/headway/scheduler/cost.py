@@ -136,7 +136,12 @@ class CostModel:
         extra = self.per_context * context_each + (self.per_sample if sampled else 0.0)
         budget = seconds / self.drift
         known = self._known
-        if at_most <= 0 or self._interpolate(1) + extra > budget:
+        if at_most <= 0:
+            return 0
+        single = known.get(1)
+        if single is None:
+            single = self._interpolate(1)
+        if single + extra > budget:
             return 0
         low, high = 1, at_most
         while low < high:

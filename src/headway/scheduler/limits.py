@@ -18,6 +18,8 @@ class Limits:
     it late. A standard row gets hardly any: between prompts and the pace of rows in full batches, throughput comes first.
     lead: credit in tokens below which a row that takes turns rides before any prompt is computed. Where prompts could use all
     the time there is, such rows are held at this credit, so it has to make up for steps that take longer than predicted.
+    hold: where a step for all that is waiting would take more periods than this, a first token is held until the second is
+    there: a row has no credit yet, and were the next step to take half as long again as predicted, it would be late.
     shortest, longest: bounds of a step in periods (1 / pace) of its tightest rider: a row without the reserve gains on it no
     quicker, one with credit waits no longer.
     longest_alone: seconds of a step of prompts alone at the most, beyond a granule.
@@ -37,8 +39,9 @@ class Limits:
     reserve: float = 1.5
     reserve_standard: float = 0.1
     lead: float = 1.0
+    hold: float = 0.4
     shortest: float = 0.6
-    longest: float = 1.25
+    longest: float = 1.1
     longest_alone: float = 0.25
     min_chunk: int = 1
     free_rows: float = 0.01

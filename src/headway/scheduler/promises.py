@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from headway.scheduler.cost import CostModel
-from headway.scheduler.request import Request
+from headway.scheduler.request import MAX_SCORED, Request
 
 HEADROOM = 0.05
 """Share of the time that no promise may take."""
@@ -41,6 +41,18 @@ class Demand:
         for row in rows:
             demand = demand.plus(row)
         return demand
+
+    @staticmethod
+    def of_requests(requests: Iterable[Request]) -> Demand:
+        """What `of` gives for the rows that `paced` makes of them, sooner."""
+        highest = sum_of_paces = context = 0.0
+        for r in requests:
+            pace = r.pace
+            if pace > highest:
+                highest = pace
+            sum_of_paces += pace
+            context += pace * _context_of(r)
+        return Demand(highest, sum_of_paces, context)
 
     def plus(self, row: Paced, times: int = 1) -> Demand:
         pace = times * row.pace
@@ -95,14 +107,22 @@ class Promises:
         tokens = request.pending + sum(r.pending for r in ahead)
         each = len(request.tokens) / 2
         if not decoding:
-            per_step = min(tokens, self._max_step_tokens)
-            return tokens / per_step * self._costs.seconds(per_step, int(per_step * each), 1)
+            per_step = min(tokens, MAX_SCORED if request.to_score else self._max_step_tokens)
+            scored = per_step if request.to_score else 0
+            return tokens / per_step * self._costs.seconds(per_step, int(per_step * each), scored + 1)
         period = 1.0 / max(row.pace for row in decoding)
         riders = max(1, round(sum(row.pace for row in decoding) * period))
         room = self._costs.tokens_within(period * (1.0 - self._headroom), self._max_step_tokens, context_each=each)
-        return (1.0 + tokens / max(1, room - riders)) * period
+        per_step = max(1, room - riders)
+        return (1.0 + tokens / (min(per_step, MAX_SCORED) if request.to_score else per_step)) * period
 
 
 def paced(request: Request) -> Paced:
-    left = request.max_tokens - request.num_output
-    return Paced(request.pace, len(request.tokens) + min(left, GROWTH) / 2)
+    return Paced(request.pace, _context_of(request))
+
+
+def _context_of(r: Request) -> float:
+    """Tokens, on average over the output that is likely to come."""
+    length = len(r.tokens)
+    left = r.max_tokens + r.num_prompt - length
+    return length + (left if left < GROWTH else GROWTH) / 2

@@ -13,6 +13,8 @@ from headway.scheduler.lookup import DraftSource, Lookup
 
 LEARN = 0.1
 """Weight of the newest step in `tokens_per_step`."""
+MAX_SCORED = 32
+"""Tokens of a prompt that is to be scored, in one step: each costs a row of logits (200 KB for a vocabulary of 50,000)."""
 LOOKED_AT, GOOD = 3, 1.0
 """Drafts that were looked up are good if so many of so many should prove right."""
 
@@ -28,7 +30,8 @@ class Request:
     Set by the caller: id, mode, pace (tokens/s), arrival (seconds on the scheduler's clock), ttft_deadline (same clock; aimed
     at, or promised if promises_ttft), key (whose request it is: those of different keys are served evenly),
     tokens (the prompt), max_tokens, stop_tokens (ids that end it), min_tokens, lookup (knows the prediction, if any),
-    guide (the grammar that the output is held to; the request ends when nothing may follow).
+    guide (the grammar that the output is held to; the request ends when nothing may follow), scored (whether the likelihood of
+    each token of the prompt is wanted, as for `echo` with `logprobs`).
     Set by the scheduler: everything else.
     """
 
@@ -45,10 +48,14 @@ class Request:
     key: str = ""
     promises_ttft: bool = False
     guide: Guide | None = None
+    scored: bool = False
 
     num_prompt: int = field(init=False)
     num_computed: int = 0
     num_cached: int = 0
+    num_scored: int = 0
+    """Leading tokens of a scored prompt after which the next one's likelihood is known: only these may come out of the prefix
+    cache."""
     blocks: list[int] = field(default_factory=list)
     num_sealed: int = 0
     """How many leading blocks are already known to the prefix cache."""
@@ -59,6 +66,8 @@ class Request:
     first_token_at: float | None = None
     last_token_at: float | None = None
     num_on_time: int = 0
+    held: bool = False
+    """The first token waits for the second, and so does the clock: then there is a token of lead from the start."""
     drafts: list[int] = field(default_factory=list)
     """Guesses for the next tokens, made before each step; compose decides how many of them are worth verifying."""
     foreseen: Foreseen | None = None
@@ -94,6 +103,16 @@ class Request:
         return len(self.tokens) - self.num_computed
 
     @property
+    def reach(self) -> int:
+        """Pending tokens that one step may take."""
+        return min(self.pending, MAX_SCORED) if self.to_score else self.pending
+
+    @property
+    def to_score(self) -> int:
+        """Tokens of the prompt after which the next one's likelihood is yet to be found."""
+        return self.num_prompt - 1 - self.num_scored if self.scored else 0
+
+    @property
     def due(self) -> float:
         """When the next token is due: the TTFT deadline, then first token + k / pace for token k."""
         if self.first_token_at is None:
@@ -114,13 +133,17 @@ class Request:
 
     def receive(self, token: int, now: float) -> None:
         """Take a sampled token, delivered at `now`."""
+        output = len(self.tokens) - self.num_prompt
         if self.first_token_at is None:
             self.first_token_at = now
-        elif now <= self.first_token_at + (len(self.tokens) - self.num_prompt) / self.pace:  # that is, by `due`
+        elif self.held:
+            self.held, self.first_token_at = False, now
+            self.num_on_time += 1
+        elif now <= self.first_token_at + output / self.pace:  # that is, by `due`
             self.num_on_time += 1
         self.tokens.append(token)
         self.last_token_at = now
-        self.service = self.level + (len(self.tokens) - self.num_prompt) / self.pace
+        self.service = self.level + (output + 1) / self.pace
 
     def guess(self) -> None:
         """Renew `drafts`: as many as the output may take before its last token, none while there is a prompt to compute. They
@@ -159,11 +182,12 @@ class Request:
         return self._looked_up
 
     def note_drafts(self, verified: int, right: int) -> None:
-        """Count the drafts of a step."""
-        if verified:
-            self.last_source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
-            self.drafted[self.last_source] += verified
-            self.accepted[self.last_source] += right
+        """Count the drafts of a step, if it had any."""
+        if not verified:
+            return
+        self.last_source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
+        self.drafted[self.last_source] += verified
+        self.accepted[self.last_source] += right
 
     def survival(self, k: int) -> float:
         """How likely the k-th draft is right, if those before it are."""

@@ -19,7 +19,7 @@ from headway.scheduler.promises import Demand, Promises, paced
 from headway.scheduler.request import Request
 from headway.scheduler.sharing import Pressing
 from headway.scheduler.sizes import StepSizes
-from headway.scheduler.step import Row, Step, fit
+from headway.scheduler.step import Row, Step, catching_up, fit
 
 Composer = Callable[[Sequence[Request], CostModel, StepSizes, float, Limits], Step]
 """Who rides in the next step: `compose`, or another policy to compare it with."""
@@ -145,12 +145,14 @@ class Scheduler:
 
     def complete(self, step: Step, tokens: Sequence[Sequence[int]], now: float, seconds: float) -> list[Received]:
         """Take the results of a step that took `seconds` of device time and ended at `now`. Requests that ended are freed;
-        those cancelled since the step was planned are charged for it and get nothing."""
+        those cancelled since the step was planned are charged for it and get nothing. The first token of one that is `held` is
+        not to be handed out before its next one."""
         self.costs.observe(step.observed(seconds))
         charge(step, seconds)
         sampled = iter(tokens)
         seats = self._admission.seats
         received: list[Received] = []
+        first: list[Request] = []
         for row in step.rows:
             request = row.request
             tokens_of_row = next(sampled) if row.samples else ()
@@ -159,10 +161,14 @@ class Scheduler:
             took = self._advance(row, tokens_of_row, now)
             if row.samples:
                 received.append(took)
+                if request.first_token_at == now and not took.ended and request.num_output == took.num_tokens:
+                    first.append(request)
             if took.ended:
                 if request.lookup.phrases is not None:
                     request.lookup.phrases.learn(request.tokens, request.num_output)
                 self.cancel(request.id)
+        for request in first:
+            request.held = self._should_wait(request, now)
         return received
 
     def worth_foreseeing(self, received: Sequence[Received]) -> list[Received]:
@@ -187,10 +193,11 @@ class Scheduler:
         request.learn(tokens)
         ended = None
         taken = 0
+        stops, most = request.stop_tokens, request.num_prompt + request.max_tokens
         for token in tokens:
             request.receive(token, now)
             taken += 1
-            if token in request.stop_tokens or len(request.tokens) - request.num_prompt >= request.max_tokens:
+            if token in stops or len(request.tokens) >= most:
                 ended = self._why_ended(request, token)
                 if ended:
                     break
@@ -199,18 +206,27 @@ class Scheduler:
         # Drafts that proved wrong, or came after the end, leave nothing behind: their places count as not computed.
         num_right = taken - 1 if taken else 0
         request.num_computed += row.num_tokens - row.num_drafts + num_right
-        request.note_drafts(row.num_drafts, num_right)
+        request.num_scored += row.num_scored
+        if row.num_drafts:
+            request.note_drafts(row.num_drafts, num_right)
         if taken:
-            self.note_served(request, taken)
+            self._admission.seats[request.mode].waiting.serve(request.key, output=taken)
         if request.num_computed >= (request.num_sealed + 1) * self.pool.block_size:
             self.seal(request)
         return Received(request, taken, ended)
 
+    def _should_wait(self, request: Request, now: float) -> bool:
+        """Whether the first token is to be held until the next one is there. Not where that might make it miss its deadline."""
+        period = 1.0 / request.pace
+        if now <= request.ttft_deadline < now + period:
+            return False
+        waiting = min(sum([r.reach for r in self.running()]), self.limits.max_step_tokens)
+        return self.costs.seconds(waiting) > self.limits.hold * period
+
     def _first_in_rank(self) -> Row:
         """A row for the request that may evict all others: where memory is short, it at least goes on."""
         request = max(self.running(), key=_rank)
-        n = min(request.pending, self.limits.max_step_tokens)
-        return Row(request, n, n == request.pending)
+        return catching_up(request, min(request.reach, self.limits.max_step_tokens))
 
     def _why_ended(self, request: Request, token: int) -> str | None:
         if request.is_last(token):
@@ -234,11 +250,12 @@ class Scheduler:
         """
         kept: list[Row] = []
         evicted: set[str] = set()
+        size = self.pool.block_size
         for row in rows:
             request = row.request
-            if request.id in evicted:
+            if evicted and request.id in evicted:
                 continue
-            if request.blocks and request.num_computed + row.num_tokens <= len(request.blocks) * self.pool.block_size:
+            if request.blocks and request.num_computed + row.num_tokens <= len(request.blocks) * size:
                 kept.append(row)
                 continue
             head = None
@@ -271,18 +288,19 @@ class Scheduler:
         """Start a request on what the prefix cache has of it: whole blocks, and the block to copy the beginning of its next one
         from, with the number of tokens (counted as computed already)."""
         request = row.request
-        request.blocks, request.prefix_key = self.pool.match(request.tokens)
+        # What is to be scored has to be computed, the last of these tokens, as always, too.
+        usable = request.tokens[: request.num_scored + 1] if request.to_score else request.tokens
+        request.blocks, request.prefix_key = self.pool.match(usable)
         request.num_sealed = len(request.blocks)
         request.num_computed = request.num_sealed * self.pool.block_size
-        head = self.pool.match_head(request.prefix_key, request.tokens[request.num_computed :])
+        head = self.pool.match_head(request.prefix_key, usable[request.num_computed :])
         if head:
             request.num_computed += head[1]
         if request.first_token_at is None:
             request.num_cached = request.num_computed
         if not request.num_computed:
             return row, None
-        n = min(row.num_tokens, request.pending)
-        return Row(request, n, n == request.pending), head
+        return catching_up(request, min(row.num_tokens, request.reach)), head
 
     def _victim(self, wanting: Request) -> Request | None:
         """The request to evict for `wanting`: of the lowest pace, the latest to come; never one that is before it."""

@@ -13,17 +13,27 @@ from headway.scheduler.sizes import StepSizes
 @dataclass(slots=True, eq=False)
 class Row:
     """num_tokens to compute from `request.num_computed` on: pending ones, and after them `num_drafts` of the request's drafts.
-    samples: the pending ones are all there, so the next token comes out (and one more for each draft that proves right). Not to
-    be changed; not frozen only because that makes a step of many rows cost a good deal more."""
+    samples: the pending ones are all there, so the next token comes out (and one more for each draft that proves right).
+    num_scored: after so many of the tokens the likelihood of the prompt's next one is wanted. Not to be changed; not frozen
+    only because that makes a step of many rows cost a good deal more."""
 
     request: Request
     num_tokens: int
     samples: bool
     num_drafts: int = 0
+    num_scored: int = 0
 
     @property
     def num_samples(self) -> int:
-        return self.num_drafts + self.samples
+        """Rows of logits, of the last tokens: first those that score the prompt."""
+        return self.num_scored + self.num_drafts + self.samples
+
+
+def catching_up(request: Request, num_tokens: int) -> Row:
+    """A row of so many pending tokens."""
+    end = request.num_computed + num_tokens
+    scored = min(end, request.num_prompt - 1) - max(request.num_computed, request.num_scored) if request.to_score else 0
+    return Row(request, num_tokens, num_tokens == request.pending, num_scored=max(0, scored))
 
 
 @dataclass(slots=True)
@@ -64,7 +74,7 @@ def fit(step: Step, costs: CostModel, sizes: StepSizes, needed: int | None = Non
     for row in step.rows:
         n = row.num_tokens
         tokens += n
-        samples += row.num_drafts + row.samples
+        samples += row.num_scored + row.num_drafts + row.samples
         context += n * row.request.num_computed + n * (n + 1) // 2
     step.num_tokens, step.num_samples, step.context = tokens, samples, context
     step.needed = tokens if needed is None else min(needed, tokens)

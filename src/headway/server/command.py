@@ -64,7 +64,8 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     gc.collect()
     gc.freeze()
     for one in assembled:
-        one.loop.start(metrics, [log for log in (recorder, book) if log is not None], recorder)
+        recording = recorder if one is main else None  # a recording is of one model
+        one.loop.start(metrics, [log for log in (recording, book) if log is not None], recording)
         one.keeper.start()
     try:
         run_server(app, sockets, lambda url: _announce(served, url, guesses(served.info, settings)), access_log=access_log)

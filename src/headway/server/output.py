@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -42,11 +43,12 @@ class CallBlock(Block):
 
 @dataclass(slots=True)
 class Output:
-    """index: which choice it is. cached_tokens: of the prompt, found in the prefix cache. reason, stop_string and usage are set
-    by its last delta."""
+    """index: which choice it is. cached_tokens: of the prompt, found in the prefix cache. prompt_logprobs: of its tokens but
+    the first, if they were asked for. reason, stop_string and usage are set by its last delta."""
 
     index: int
     cached_tokens: int = 0
+    prompt_logprobs: Sequence[TokenLogprob] = ()
     blocks: list[Block] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
     reason: Finish | None = None

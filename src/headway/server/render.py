@@ -55,7 +55,7 @@ class Renderer(ABC):
         events: list[Json] = []
         output = self._outputs.get(choice)
         if output is None:
-            output = self._outputs[choice] = Output(choice, delta.cached_tokens)
+            output = self._outputs[choice] = Output(choice, delta.cached_tokens, delta.prompt_logprobs)
             self._readers[choice] = self._new_reader()
             self._held[choice] = []
             events += self.begin(output)

@@ -94,13 +94,14 @@ class Leap(Stretch):
         self.serve(self._running, steps - 1)
 
     def _time(self, now: float, limit: float, running: Sequence[Request], most: int) -> None:
-        """So many steps at most, and none that would start at `limit` or later."""
+        """So many steps at most, and none that would start at `limit` or later, but for the first: who comes just now is let in
+        at its end."""
         rows, sizes = len(running), self.scheduler.sizes
         context = sum([r.num_computed for r in running]) + rows
         self._ends, self._seen, self._even = [], None, (0.0, 0.0, 0)
         self._begin = end = now
         self._longest = 0.0
-        while len(self._ends) < most and end < limit:
+        while len(self._ends) < most and (end < limit or not self._ends):
             if not self._learns and sizes.settled(rows):
                 end = self._time_even(end, limit, context, rows, most - len(self._ends))
                 break
@@ -127,12 +128,13 @@ class Leap(Stretch):
         scheduler, rows, steps = self.scheduler, len(running), len(self._ends)
         if scheduler.composer is not compose or scheduler.sizes.size == scheduler.costs.grid.up(rows):
             return scheduler.sizes
-        limits = scheduler.limits
-        budget = longest = limits.longest / running[0].pace
+        limits, pace = scheduler.limits, running[0].pace
+        budget = longest = limits.longest / pace
+        reserve = reserve_of(running[0], limits)
+        mode = running[0].mode
         for r in running:
-            assert r.first_token_at is not None
-            due = r.first_token_at + (len(r.tokens) - r.num_prompt + steps) / r.pace
-            left = due - now - reserve_of(r, limits)
+            due = r.first_token_at + (len(r.tokens) - r.num_prompt + steps) / pace  # type: ignore[operator]
+            left = due - now - (reserve if r.mode is mode else reserve_of(r, limits))
             if left < longest:
                 budget = min(budget, max(shortest_of(r, limits), left))
         spent = scheduler.costs.attended * rows * reckoned(context, rows)

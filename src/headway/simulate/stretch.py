@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import cast
 
-from headway.modes import ModeName, Modes
+from headway.modes import Modes
 from headway.scheduler.cost import CostModel
 from headway.scheduler.scheduler import Scheduler
 from headway.simulate.request import SimulatedRequest
@@ -51,17 +51,15 @@ class Stretch(ABC):
         """Output tokens that each of these has got, counted for their keys: at once for each key."""
         if not tokens:
             return
-        if len(requests) == 1:
-            self.scheduler.note_served(requests[0], tokens)
-            return
-        count: dict[tuple[ModeName, str], int] = {}
-        of: dict[tuple[ModeName, str], SimulatedRequest] = {}
-        for r in requests:
-            who = r.mode, r.key
-            count[who] = count.get(who, 0) + 1
-            of[who] = r
-        for who, number in count.items():
-            self.scheduler.note_served(of[who], tokens * number)
+        number, before = 0, None
+        for r in requests:  # those of a mode mostly come together
+            if before is not None and (r.key != before.key or r.mode is not before.mode):
+                self.scheduler.note_served(before, tokens * number)
+                number = 0
+            before = r
+            number += 1
+        if before is not None:
+            self.scheduler.note_served(before, tokens * number)
 
 
 def undisturbed(scheduler: Scheduler, modes: Modes) -> list[SimulatedRequest]:
@@ -72,7 +70,7 @@ def undisturbed(scheduler: Scheduler, modes: Modes) -> list[SimulatedRequest]:
     if len(running) > scheduler.limits.max_step_tokens:
         return []
     for r in running:
-        if len(r.tokens) - r.num_computed != 1 or r.first_token_at is None:
+        if len(r.tokens) - r.num_computed != 1 or r.first_token_at is None or r.held:
             return []
     for mode in modes:
         seated, waiting = scheduler.count(mode.name)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -160,7 +160,7 @@ class _OwnLine(_Line):
     at: float
     prompt_tokens: Prompt
     output_tokens: Output | None
-    mode: Annotated[ModeName | None, Field(strict=False)] = None
+    mode: Annotated[Literal[ModeName.STANDARD, ModeName.FAST] | None, Field(strict=False)] = None
     max_tokens: Prompt | None = None
     prefix: Annotated[tuple[Id, ...], Field(strict=False)] = ()
     prefix_tokens: Prompt = PREFIX_TOKENS

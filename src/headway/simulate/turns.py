@@ -4,6 +4,8 @@ remembered."""
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from headway.scheduler.compose import efficient, fill_knee, others_within, reckoned, reserve_of, shortest_of, wanted_others
 from headway.scheduler.scheduler import Scheduler
 from headway.simulate.request import SimulatedRequest
@@ -71,6 +73,7 @@ class Turns(Stretch):
         others = [row for row in rows if row.pace < tightest]
         for row in others:
             row.lead = limits.lead / row.pace
+            row.edge = row.due - row.lead
         for row in always:
             row.shortest, row.reserve = shortest_of(row.request, limits), reserve_of(row.request, limits)
         slack = limits.longest / tightest
@@ -82,16 +85,12 @@ class Turns(Stretch):
         while True:
             budget = slack
             for row in always:
-                allowed = row.first + row.output / row.pace - now - row.reserve
+                allowed = row.due - now - row.reserve
                 if allowed < slack:
                     budget = min(budget, max(row.shortest, allowed))
             horizon = now + 2 * budget
-            urgent = 0
-            for row in others:
-                row.due = row.first + row.output / row.pace
-                row.urgent = row.due - row.lead < horizon
-                if row.urgent:
-                    urgent += 1
+            must = [row for row in others if row.edge < horizon]
+            urgent = len(must)
             each_context = reckoned(context, number)
             question = urgent, budget, each_context
             if question != asked:
@@ -101,7 +100,7 @@ class Turns(Stretch):
                 riders = rows
                 computed = context - number
             else:
-                riders = always + _first(others, places, urgent)
+                riders = always + _first(others, places, must, horizon)
                 computed = sum([row.computed for row in riders])
             riding = len(riders)
             if riding == settled:
@@ -130,15 +129,18 @@ class Turns(Stretch):
             if over:
                 break
             for row in riders:
-                if end <= row.first + row.output / row.pace:
+                if end <= row.due:
                     row.on_time += 1
                 row.output += 1
                 row.computed += 1
-                row.service = row.level + row.output / row.pace
+                promised = row.output / row.pace
+                row.service = row.level + promised
+                row.due = row.first + promised
+                row.edge = row.due - row.lead
                 row.last = end
             context += riding
             now = end
-        self._riders = always + _first(others, places, urgent)  # in compose's order, also where all ride
+        self._riders = always + _first(others, places, must, horizon)  # in compose's order, also where all ride
         self.end, self.steps, self.busy = end, steps, end - begin
 
     def _choose(
@@ -169,8 +171,8 @@ class _Row:
     """A request in the course of a stretch."""
 
     __slots__ = (
-        "computed", "due", "first", "last", "last_output", "lead", "level", "on_time", "output", "pace",
-        "request", "reserve", "seconds", "service", "shortest", "urgent",
+        "computed", "due", "edge", "first", "last", "last_output", "lead", "level", "on_time", "output", "pace",
+        "request", "reserve", "seconds", "service", "shortest",
     )  # fmt: skip
 
     def __init__(self, request: SimulatedRequest) -> None:
@@ -188,22 +190,21 @@ class _Row:
         self.service = request.service
         self.on_time = 0
         self.seconds = 0.0
-        self.due = 0.0
+        self.due = self.first + self.output / self.pace
         self.shortest = self.reserve = self.lead = 0.0
-        self.urgent = False
+        self.edge = self.due
+        """Where its lead is lost."""
 
 
-def _first(others: list[_Row], number: int, urgent: int) -> list[_Row]:
-    """Whose turn it is, as compose has it: the urgent ones by deadline, then those who were served least."""
-    if not urgent:
+def _first(others: list[_Row], number: int, must: list[_Row], horizon: float) -> list[_Row]:
+    """Whose turn it is, as compose has it: those who would lose their lead before `horizon` by deadline, then those who were
+    served least."""
+    if not must:
         return sorted(others, key=_service)[:number]
-    must = sorted([row for row in others if row.urgent], key=_due)
-    return (must + sorted([row for row in others if not row.urgent], key=_service))[:number]
+    ranked = sorted(must, key=_due)
+    if len(ranked) < number:
+        ranked += sorted([row for row in others if row.edge >= horizon], key=_service)
+    return ranked[:number]
 
 
-def _service(row: _Row) -> float:
-    return row.service
-
-
-def _due(row: _Row) -> float:
-    return row.due
+_service, _due = attrgetter("service"), attrgetter("due")

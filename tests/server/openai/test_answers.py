@@ -12,6 +12,8 @@ from starlette.testclient import TestClient
 from headway.config import ServerSettings
 from headway.errors import RequestError
 from headway.modes import ModeName
+from headway.runtime.api import TokenLogprob
+from headway.server.openai.logprobs import of_prompt
 from headway.server.openai.shapes import ChatChunk, ChatCompletion, Completion
 from server.scripted import Script, World
 
@@ -188,7 +190,75 @@ def test_echo_puts_the_prompt_first(stream: bool) -> None:
     for prompt, text in (("hé", "hé"), ([257, 256, 258], "Hello world"), ("", "")):
         response = ask(World(), COMPLETIONS, prompt=prompt, echo=True, stream=stream)
         assert content_of(join(events(response)) if stream else response.json()) == text + "scripted"
-    assert ask(World(), COMPLETIONS, echo=True, logprobs=1).status_code == 400
+
+
+def echoed(prompt: Any, stream: bool = False, world: World | None = None, **fields: Any) -> Json:
+    response = ask(world or World(), COMPLETIONS, prompt=prompt, echo=True, stream=stream, **fields)
+    return join(events(response)) if stream else response.json()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_echo_with_logprobs_scores_the_prompt(stream: bool) -> None:
+    choice = echoed([257, 258, 33], stream, logprobs=1, max_tokens=2)["choices"][0]
+    assert choice["text"] == "Hello world!sc"
+    assert choice["logprobs"] == {
+        "tokens": ["Hello", " world", "!", "s", "c"],
+        "token_logprobs": [None, -0.5, -0.5, -0.5, -0.5],
+        "top_logprobs": [None, {" world": -0.5}, {"!": -0.5}, {"s": -0.5}, {"c": -0.5}],
+        "text_offset": [0, 5, 11, 12, 13],
+    }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_echo_of_nothing_but_the_prompt(stream: bool) -> None:
+    answer = echoed("hi", stream, logprobs=0, max_tokens=0, stream_options={"include_usage": True} if stream else None)
+    choice = answer["choices"][0]
+    assert (choice["text"], choice["finish_reason"], answer["usage"]["completion_tokens"]) == ("hi", "length", 0)
+    assert choice["logprobs"]["token_logprobs"] == [None, -0.5]
+    choice = echoed("hi", stream, max_tokens=0)["choices"][0]
+    assert (choice["text"], choice["logprobs"], choice["finish_reason"]) == ("hi", None, "length")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_echo_with_logprobs_of_several_prompts(stream: bool) -> None:
+    prompts: list[Any]
+    for prompts in (["ab", "c"], [[97, 98], [99]]):
+        response = ask(World(), COMPLETIONS, prompt=prompts, echo=True, logprobs=0, n=2, max_tokens=0, stream=stream)
+        pieces = [p for chunk in (events(response) if stream else [response.json()]) for p in chunk["choices"]]
+        tokens = {piece["index"]: piece["logprobs"]["tokens"] for piece in pieces if piece["logprobs"]}
+        assert tokens == {0: ["a", "b"], 1: ["a", "b"], 2: ["c"], 3: ["c"]}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "offsets"),
+    [
+        ("é!", [0, 0, 1]),  # two tokens make up the first character
+        ([256, 257, 256], [0, 0, 5]),  # special tokens stand for no text
+        ("", [0]),
+    ],
+)
+def test_offsets_in_an_echo_count_characters(prompt: Any, offsets: list[int]) -> None:
+    assert echoed(prompt, logprobs=0, max_tokens=0)["choices"][0]["logprobs"]["text_offset"] == offsets
+
+
+def test_offsets_in_an_echo_know_special_tokens_written_out() -> None:
+    pieces = [b"", b"user", b"\xc3", b"\xa9", b"", b"", b"!"]
+    arrays = of_prompt(range(7), "<s>useré</s><s>!", [TokenLogprob(n, -1.0) for n in range(1, 7)], pieces)
+    assert arrays["text_offset"] == [0, 3, 7, 7, 8, 8, 15]
+
+
+def test_without_echo_an_output_has_one_token_at_least() -> None:
+    for fields in ({"max_tokens": 0}, {"max_tokens": 0, "echo": False}, {"max_tokens": -1, "echo": True}):
+        response = ask(World(), COMPLETIONS, **fields)
+        assert (response.status_code, response.json()["error"]["param"]) == (400, "max_tokens")
+
+
+def test_a_prompt_is_scored_only_where_that_was_asked_for() -> None:
+    world = World()
+    ask(world, COMPLETIONS, logprobs=1)
+    echoed("hi", world=world)
+    echoed("hi", world=world, logprobs=3)
+    assert [request.prompt_logprobs for request in world.generator.requests] == [None, None, 3]
 
 
 def test_an_empty_prompt_is_the_start_of_a_document() -> None:

@@ -14,7 +14,7 @@ from headway.runtime.served import ServedModel
 from headway.server.constraint import constraint
 from headway.server.modes import Speed
 from headway.server.openai.chunks import ChunkRenderer, Envelope
-from headway.server.openai.logprobs import CompletionLogprobs
+from headway.server.openai.logprobs import CompletionLogprobs, of_prompt
 from headway.server.openai.params import (
     check_min_tokens,
     check_stream_options,
@@ -39,6 +39,9 @@ class Prompt:
     text: str
 
 
+NO_ECHO = Prompt([], "")
+
+
 def check(ask: CompletionRequest) -> None:
     """Refuses, with a 400 that names the field, what no type can refuse and what isn't supported."""
     check_stream_options(ask)
@@ -46,8 +49,8 @@ def check(ask: CompletionRequest) -> None:
         raise RequestError(400, "'suffix' is not supported: this server only continues text.", param="suffix")
     if ask.best_of not in (None, 1, ask.n or 1):
         raise RequestError(400, f"'best_of' is not supported; it must be 1 or n ({ask.n or 1}).", param="best_of")
-    if ask.echo and ask.logprobs is not None:
-        raise RequestError(400, "'echo' together with 'logprobs' is not supported yet.", param="echo")
+    if ask.max_tokens == 0 and not ask.echo:
+        raise RequestError(400, "'max_tokens' must be an integer of at least 1; 0 is for 'echo' alone.", param="max_tokens")
 
 
 def num_prompts(ask: CompletionRequest) -> int:
@@ -104,6 +107,7 @@ async def requests(
             ignore_eos=bool(ask.ignore_eos),
             min_tokens=ask.min_tokens or 0,
             constraint=held_to,
+            prompt_logprobs=ask.logprobs if ask.echo else None,
         )
         for nth, prompt in enumerate(all_prompts)
         for choice in range(n)
@@ -125,35 +129,41 @@ def _fitting_max_tokens(served: ServedModel, ask: CompletionRequest, prompt: Pro
 
 
 class CompletionRenderer(ChunkRenderer):
-    """echoes: the text to put before each choice's output."""
+    """echoes: the prompt to put before each choice's output; empty without `echo`."""
 
     whole_kind = chunk_kind = "text_completion"
     nothing = {"text": ""}  # noqa: RUF012
 
     def __init__(
-        self, envelope: Envelope, ask: CompletionRequest, token_bytes: Sequence[bytes], speed: Speed, echoes: Sequence[str]
+        self, envelope: Envelope, ask: CompletionRequest, token_bytes: Sequence[bytes], speed: Speed, echoes: Sequence[Prompt]
     ) -> None:
         super().__init__(envelope, ask, speed)
         self._wants_logprobs = ask.logprobs is not None
         self._echoes = echoes
         self._token_bytes = token_bytes
-        self._logprobs = [self._new_logprobs(echo) for echo in echoes]
+        self._logprobs = [CompletionLogprobs(token_bytes, len(echo.text)) for echo in echoes]
 
     def begin(self, output: Output) -> list[Json]:
         echo = self._echoes[output.index]
-        return [self.chunk(output, {"text": echo}, self.describe(output, ()))] if echo else []
+        return [self.chunk(output, {"text": echo.text}, self._describe_prompt(output))] if echo.ids else []
 
     def increment(self, output: Output, text: str) -> Json:
         return {"text": text}
 
     def content(self, output: Output) -> Json:
         echo = self._echoes[output.index]
-        logprobs = self._new_logprobs(echo).take(output.logprobs) if self._wants_logprobs else None
-        return {"text": echo + output.text, "logprobs": logprobs}
+        logprobs = None
+        if self._wants_logprobs:
+            logprobs = CompletionLogprobs(self._token_bytes, len(echo.text)).take(output.logprobs)
+            if echo.ids:
+                of_prompt = self._describe_prompt(output)
+                logprobs = {key: of_prompt[key] + values for key, values in logprobs.items()}
+        return {"text": echo.text + output.text, "logprobs": logprobs}
 
     def describe(self, output: Output, logprobs: Sequence[TokenLogprob]) -> Any:
         """Offsets go on where the choice's last piece ended."""
         return self._logprobs[output.index].take(logprobs) if self._wants_logprobs else None
 
-    def _new_logprobs(self, echo: str) -> CompletionLogprobs:
-        return CompletionLogprobs(self._token_bytes, len(echo))
+    def _describe_prompt(self, output: Output) -> Any:
+        echo = self._echoes[output.index]
+        return of_prompt(echo.ids, echo.text, output.prompt_logprobs, self._token_bytes) if self._wants_logprobs else None

@@ -52,7 +52,7 @@ class OpenAIEndpoints:
         answer_id = f"cmpl-{uuid.uuid4().hex}"
         prompts = await completions.prompts(self._served, ask)
         requests = await completions.requests(self._served, ask, prompts, answer_id)
-        echoes = [prompt.text if ask.echo else "" for prompt in prompts for _ in range(ask.n or 1)]
+        echoes = [prompt if ask.echo else completions.NO_ECHO for prompt in prompts for _ in range(ask.n or 1)]
         generation = self._desk.generation(
             request, speed, requests, downgrade=self._desk.downgrade, choices_per_prompt=ask.n or 1
         )

@@ -34,6 +34,53 @@ def _info(token: int, logprob: float, token_bytes: Sequence[bytes]) -> dict[str,
     return {"token": token_text(raw), "logprob": max(logprob, FLOOR), "bytes": list(raw)}
 
 
+Arrays = dict[str, list[Any]]
+"""The older shape: four of them, parallel."""
+
+
+def of_prompt(ids: Sequence[int], text: str, scores: Sequence[TokenLogprob], token_bytes: Sequence[bytes]) -> Arrays:
+    """Of a prompt that `text` stands for. scores: of all tokens but the first, of which nothing can be said."""
+    arrays = CompletionLogprobs(token_bytes, 0).take(scores)
+    nothing: list[Any] = [None]
+    return {
+        "tokens": [token_text(token_bytes[token]) for token in ids],
+        "token_logprobs": nothing + arrays["token_logprobs"],
+        "top_logprobs": nothing + arrays["top_logprobs"],
+        "text_offset": _offsets(text, [token_bytes[token] for token in ids]),
+    }
+
+
+def _offsets(text: str, pieces: Sequence[bytes]) -> list[int]:
+    """Where each piece begins, in characters of the text that they make up. Special tokens stand for no bytes, but may be
+    written out in the text: they begin where the piece before them ends."""
+    raw = text.encode()
+    if b"".join(pieces).decode("utf-8", "replace") != text and (found := _found(raw, pieces)) is not None:
+        return found
+    return _running(pieces)
+
+
+def _found(raw: bytes, pieces: Sequence[bytes]) -> list[int] | None:
+    """None if they aren't all there, in their order."""
+    parts: list[bytes] = []
+    at = 0
+    for piece in pieces:
+        start = raw.find(piece, at)
+        if start < 0:
+            return None
+        parts += raw[at:start], piece
+        at = start + len(piece)
+    return _running(parts)[1::2]
+
+
+def _running(pieces: Sequence[bytes]) -> list[int]:
+    """Whole characters before each piece."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    offsets = [0]
+    for piece in pieces:
+        offsets.append(offsets[-1] + len(decoder.decode(piece)))
+    return offsets[:-1]
+
+
 class CompletionLogprobs:
     """The older shape: four parallel arrays. Offsets count characters of the choice's text, so pieces must come in order.
 
@@ -44,7 +91,7 @@ class CompletionLogprobs:
         self._offset = offset
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def take(self, entries: Sequence[TokenLogprob]) -> dict[str, list[Any]]:
+    def take(self, entries: Sequence[TokenLogprob]) -> Arrays:
         offsets = []
         for entry in entries:
             offsets.append(self._offset)

@@ -170,8 +170,10 @@ class CompletionRequest(GenerationBody):
         description="a string, a list of strings, a list of token ids or a list of such lists; "
         "absent or empty text stands for the start of a document",
     )
-    max_tokens: Positive | None = Field(
-        None, description="an integer of at least 1; prompt and max_tokens must fit the context, the default is 16"
+    max_tokens: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="an integer of at least 1, with echo at least 0; prompt and max_tokens must fit the context, "
+        "the default is 16",
     )
     logprobs: Annotated[int, Field(ge=0, le=5)] | None = Field(None, description="an integer from 0 to 5")
     echo: bool | None = Field(None, description="true or false; true puts the prompt before the text")

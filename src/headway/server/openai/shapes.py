@@ -143,8 +143,8 @@ class ChatChunk(Answer):
 
 class CompletionLogprobs(Shape):
     tokens: list[str]
-    token_logprobs: list[float]
-    top_logprobs: list[dict[str, float]]
+    token_logprobs: list[float | None] = Field(description="null for the first token of a prompt (echo), which follows nothing")
+    top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
 
 
