@@ -160,7 +160,7 @@ class _OwnLine(_Line):
     at: float
     prompt_tokens: Prompt
     output_tokens: Output | None
-    mode: Annotated[Literal[ModeName.STANDARD, ModeName.FAST] | None, Field(strict=False)] = None
+    mode: Literal["standard", "fast"] | None = None
     max_tokens: Prompt | None = None
     prefix: Annotated[tuple[Id, ...], Field(strict=False)] = ()
     prefix_tokens: Prompt = PREFIX_TOKENS
@@ -183,7 +183,17 @@ def _own(line: str) -> Arrival:
     output = UNKNOWN if a.output_tokens is None else a.output_tokens
     if a.max_tokens is not None and a.max_tokens < output:
         raise ValueError(f"output_tokens is {output}, more than max_tokens, {a.max_tokens}")
-    arrival = Arrival(a.at, a.prompt_tokens, output, a.mode, a.max_tokens, a.prefix, a.prefix_tokens, a.key, a.pace)
+    arrival = Arrival(
+        a.at,
+        a.prompt_tokens,
+        output,
+        ModeName(a.mode) if a.mode else None,
+        a.max_tokens,
+        a.prefix,
+        a.prefix_tokens,
+        a.key,
+        a.pace,
+    )
     if a.seconds is not None:
         arrival.ended = a.at + a.seconds
     if a.drafted_tokens is not None:
