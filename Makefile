@@ -17,7 +17,7 @@ FUZZ_MINUTES ?= 10
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    measure standard and fast on a real model and print the table"
+	@echo "make demo    measure standard, fast and spark on a real model and print the table"
 	@echo "make test    lint, type checks and tests"
 	@echo "make test-distill  the tests of training, which need PyTorch (installed for it)"
 	@echo "make test-clients  other clients (Node SDKs, LiteLLM, LangChain, llm) against the real server, in a build folder"
@@ -35,9 +35,9 @@ else
 make_venv = $(UV) venv -q --allow-existing --python $(PYTHON) $(1)
 into = $(UV) pip install -q --python $(1)/bin/python
 endif
-install = $(call into,$(VENV)) -c constraints.txt -e '.[$(1)]'
+install = $(call into,$(VENV)) -c constraints.txt -e '.[$(1)]' -e models/smollm2-spark
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt models/smollm2-spark/pyproject.toml
 	$(call make_venv,$(VENV))
 	$(call install,dev)
 	@touch $@
@@ -84,7 +84,7 @@ fuzz: $(STAMP)
 	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m fuzz $(FUZZ_MINUTES)
 
 serve: $(STAMP)
-	$(BIN)/headway serve smollm2
+	$(BIN)/headway serve smollm2 --spark smollm2-spark
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/peers.py

@@ -33,6 +33,7 @@ def result(matrices: Matrices | None) -> ModelResult:
         info=EngineInfo(300, 100, 4, 9, 8, 1_500_000, True, "an engine", matrices),
         step_bytes=100_000_000,
         floor_gb_s=50.0,
+        far_gb_s=20.0,
         steps=step_times(COSTS, matrices),
         costs=COSTS,
         error=Error(200, 0.04, 0.2, 0.08, 0.31),

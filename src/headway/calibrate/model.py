@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.calibrate.bandwidth import Bandwidth, at
+from headway.calibrate.residency import Residency, step_bytes
 from headway.calibrate.trial import Error, trial
 from headway.catalog.local import LocalModel
 from headway.compare.progress import Reporter
@@ -31,14 +32,15 @@ class StepTime:
 @dataclass(frozen=True, slots=True)
 class ModelResult:
     """step_bytes: of weights that a step reads. floor_gb_s: the machine's for a working set of that size; floor_seconds: a step
-    that only reads them. costs: the ladder's. fast_beside_full: fast requests that can be promised their pace while every
-    standard seat is taken. learnt: what steps cost while a server ran, None if none has; modes_learnt: with the paces that
-    `headway serve` therefore promises."""
+    that only reads them. far_gb_s: that of the largest working set. costs: the ladder's. fast_beside_full: fast requests that
+    can be promised their pace while every standard seat is taken. learnt: what steps cost while a server ran, None if none
+    has; modes_learnt: with the paces that `headway serve` therefore promises."""
 
     id: str
     info: EngineInfo
     step_bytes: int
     floor_gb_s: float
+    far_gb_s: float
     steps: list[StepTime]
     costs: CostModel
     error: Error
@@ -46,6 +48,10 @@ class ModelResult:
     fast_beside_full: int
     learnt: CostModel | None = None
     modes_learnt: Modes | None = None
+
+    @property
+    def residency(self) -> Residency:
+        return Residency(self.step_bytes, self.floor_gb_s, self.far_gb_s)
 
     @property
     def floor_seconds(self) -> float:
@@ -70,14 +76,14 @@ def measure_model(model: LocalModel, settings: Settings, ladder: Sequence[Bandwi
         error = trial(engine, costs, modes, opened.limits, speculation=settings.scheduler.speculation, advance=bar.advance)
     finally:
         engine.close()
-    matrices = engine.info.matrices
-    step_bytes = matrices.bytes if matrices else engine.info.weight_bytes
+    size = step_bytes(engine.info)
     return ModelResult(
         id=settings.model.id or model.id,
         info=engine.info,
-        step_bytes=step_bytes,
-        floor_gb_s=at(ladder, step_bytes),
-        steps=step_times(costs, matrices),
+        step_bytes=size,
+        floor_gb_s=at(ladder, size),
+        far_gb_s=ladder[-1].gb_s,
+        steps=step_times(costs, engine.info.matrices),
         costs=costs,
         error=error,
         modes=modes,

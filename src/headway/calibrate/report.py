@@ -40,7 +40,7 @@ def to_json(result: Calibration) -> dict[str, Any]:
       - id, engine (what runs it), weight_bytes (as held in memory), step_bytes (of them read by each step), weights (numbers in
         the matrices, null if unknown)
       - floor_ms: of a step that only reads step_bytes; floor_gb_s: the bandwidth at that size; floor_share: the speed of a step
-        of one row over the floor's
+        of one row over the floor's; stays_in_cache: whether the weights do from step to step, by their bandwidth
       - step_ms: [{tokens, ms, gflop_s (null if weights is)}]
       - cost_model: CostModel.to_dict()
       - error: {steps, median, p95, ladder_median, ladder_p95}: |measured / predicted - 1|, learning as a server does, and of
@@ -74,6 +74,7 @@ def _model_json(model: ModelResult) -> dict[str, Any]:
         "floor_ms": round(1000 * model.floor_seconds, 3),
         "floor_gb_s": round(model.floor_gb_s, 2),
         "floor_share": round(model.floor_share, 4),
+        "stays_in_cache": model.residency.stays,
         "step_ms": [
             {
                 "tokens": step.tokens,
@@ -138,6 +139,7 @@ def _step_table(model: ModelResult) -> Table:
 def _model_lines(model: ModelResult) -> list[str]:
     error, (standard, fast) = model.error, model.modes
     lines = [
+        f"Weights: {model.residency}",
         f"One row: floor {1000 * model.floor_seconds:.1f} ms at {model.floor_gb_s:.1f} GB/s ({model.step_bytes / 1e6:.0f} MB "
         f"of weights a step), measured {1000 * model.steps[0].seconds:.1f} ms: {model.floor_share:.0%} of the floor's speed",
         f"Paces: standard {standard.pace:.1f} tokens/s for {standard.max_rows} requests at once; fast {fast.pace:.1f} tokens/s "

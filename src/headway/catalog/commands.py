@@ -7,14 +7,17 @@ import json
 from rich.console import Console
 
 from headway.catalog import listing
+from headway.catalog.known import spark_of
 from headway.catalog.pull import pull
 
 
 def pull_command(name: str) -> None:
-    """Pull a model and say what came. Raises ModelError or UsageError, with one line."""
-    model = pull(name)
-    licence = f", {model.licence}" if model.licence else ""
-    print(f"{model.id}: {model.size / 1e6:,.0f} MB, context {model.context_length}{licence}, in {model.path}")
+    """Pull a model, and its spark if it has one, and say what came. Raises ModelError or UsageError, with one line."""
+    spark = spark_of(name)
+    for each in [name] if spark is None else [name, spark]:
+        model = pull(each)
+        licence = f", {model.licence}" if model.licence else ""
+        print(f"{model.id}: {model.size / 1e6:,.0f} MB, context {model.context_length}{licence}, in {model.path}")
 
 
 def models_command(as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from headway.catalog.home import home
@@ -26,8 +27,17 @@ class KnownModel:
 
     @property
     def path(self) -> Path:
-        """Where the file is once it is pulled."""
-        return home() / "models" / self.name / Path(self.member).name
+        """Where the file is once it is pulled: in its package, if that is installed with it."""
+        return self._installed() or home() / "models" / self.name / Path(self.member).name
+
+    def _installed(self) -> Path | None:
+        package, _, rest = self.member.partition("/")
+        spec = find_spec(package)  # of a package at the top: nothing of it is imported
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            path = Path(folder) / rest
+            if path.is_file() and path.stat().st_size == self.size:
+                return path
+        return None
 
 
 KNOWN = {

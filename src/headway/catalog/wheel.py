@@ -38,6 +38,8 @@ def is_pulled(model: KnownModel) -> bool:
 
 def fetch(model: KnownModel) -> Path:
     """The model's file, pulled if need be. Raises ModelError."""
+    if is_pulled(model):
+        return model.path
     models_dir()
     folder = model.path.parent
     try:
