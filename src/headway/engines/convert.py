@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from headway.catalog.gguf_copy import is_readable, readable_copy
 from headway.errors import ModelError, UsageError
 
 GRAPH = "openvino_model.xml"
@@ -60,8 +61,13 @@ def _convert_into(folder: Path, gguf: Path, weights: str, cache: Path, smoothing
         work = Path(scratch) / "ir"
         work.mkdir()
         source = Path(scratch) / "model.gguf"
-        source.symlink_to(gguf.resolve())
-        command = [sys.executable, "-m", "headway.engines.convert", str(source), str(work), weights]
+        original = Path(scratch) / "original.gguf"
+        original.symlink_to(gguf.resolve())
+        if weights != "int8" or is_readable(original):
+            source.symlink_to(gguf.resolve())
+        else:
+            readable_copy(original, source)
+        command = [sys.executable, "-m", "headway.engines.convert", str(source), str(original), str(work), weights]
         if smoothing is not None:
             how = Path(scratch) / "smoothing.json"
             prompts = [list(tokens) for tokens in smoothing.prompts()]
@@ -91,7 +97,7 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
     return lines[-1] if lines else f"the reader stopped with exit code {done.returncode}"
 
 
-def _convert(gguf: Path, folder: Path, weights: str, smoothing: Path | None) -> None:
+def _convert(gguf: Path, original: Path, folder: Path, weights: str, smoothing: Path | None) -> None:
     import openvino as ov
     import openvino_genai
 
@@ -104,7 +110,7 @@ def _convert(gguf: Path, folder: Path, weights: str, smoothing: Path | None) -> 
     if weights == "int8":
         model = ov.Core().read_model(written / GRAPH)
         largest_group, required, prompts = json.loads(smoothing.read_text()) if smoothing is not None else (0, False, [])
-        products = repair(model, gguf, everything=required)
+        products = repair(model, original, everything=required)
         if prompts and products:
             try:
                 smooth(model, products, prompts, largest_group)
@@ -124,6 +130,7 @@ def _convert(gguf: Path, folder: Path, weights: str, smoothing: Path | None) -> 
 
 if __name__ == "__main__":
     try:
-        _convert(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]) if len(sys.argv) > 4 else None)
+        given, kind, *how_to = [Path(word) for word in sys.argv[1:4]], sys.argv[4], *sys.argv[5:]
+        _convert(given[0], given[1], given[2], kind, Path(how_to[0]) if how_to else None)
     except ModelError as error:
         sys.exit(str(error))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import openvino_genai
 
 from headway.catalog import gguf_file, ir_folder
+from headway.catalog.gguf_copy import READABLE_NAMES, copy_without_tensors
 from headway.errors import ModelError, RequestError
 from headway.text.vocabulary import Vocabulary, from_gguf, from_tokenizer
 
@@ -60,7 +62,13 @@ class Tokenizer:
     @classmethod
     def _load_gguf(cls, path: Path) -> Tokenizer:
         info = gguf_file.inspect(path)
-        native = _open(path)
+        if all(name in READABLE_NAMES for name, _ in info.quantization):
+            native = _open(path)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                facts = Path(folder) / "tokenizer.gguf"
+                copy_without_tensors(path, facts)
+                native = _open(facts)
         return cls(native, from_gguf(info, native.get_vocab()), info.chat_template, info.context_length)
 
     @classmethod

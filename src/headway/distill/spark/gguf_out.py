@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import gguf
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 from numpy.typing import NDArray
+
+from headway.catalog.gguf_copy import architecture_of, copy_facts
 
 KINDS = {
     "q8_0": (GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0),
@@ -17,7 +18,7 @@ KINDS = {
     "q4_1": (GGMLQuantizationType.Q4_1, gguf.LlamaFileType.MOSTLY_Q4_1),
 }
 """Of quantization, by their names on the command line: those which the gguf package writes, with a zero point or 8 bits."""
-_OWN = ("GGUF.", "general.", "tokenizer.", "quantize.")
+_OWN = ("general.name", "general.description", "general.file_type", "general.size_label")
 _TURNED = {"llama": ("attn_q", "attn_k")}
 """Where the rotary halves of a head lie interleaved in a GGUF, unlike in Transformers."""
 
@@ -35,10 +36,11 @@ def write_gguf(
     """weights: of the layers and the last norm, by their names in Transformers without `model.`. Embeddings and output matrix
     are the teacher's. kind: of KINDS, for matrices; rows that its blocks don't divide are written as f16. Raises OSError."""
     reader = GGUFReader(teacher)
-    architecture = str(reader.fields["general.architecture"].contents())
+    architecture = architecture_of(reader)
     quantized, file_type = KINDS[kind]
     writer = GGUFWriter(str(path), architecture)
-    _copy_facts(reader, writer, architecture, num_layers)
+    copy_facts(reader, writer, {*_OWN, f"{architecture}.block_count"})
+    writer.add_block_count(num_layers)
     writer.add_name(name)
     writer.add_description(description)
     writer.add_file_type(file_type)
@@ -51,15 +53,6 @@ def write_gguf(
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def _copy_facts(reader: GGUFReader, writer: GGUFWriter, architecture: str, num_layers: int) -> None:
-    left = {"general.architecture", "general.name", "general.description", "general.file_type", "general.size_label"}
-    for key, field in reader.fields.items():
-        if key.startswith("GGUF.") or key in left:
-            continue
-        value: Any = num_layers if key == f"{architecture}.block_count" else field.contents()
-        writer.add_key_value(key, value, field.types[0], field.types[1] if len(field.types) > 1 else None)
 
 
 def _named(

@@ -1,0 +1,70 @@
+"""Copies of a GGUF for OpenVINO GenAI's reader, which knows few types of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+from gguf import GGUFReader, GGUFWriter
+
+READABLE = frozenset({Type.F32, Type.F16, Type.Q4_0, Type.Q4_1, Type.Q8_0, Type.Q4_K, Type.Q6_K})
+"""By OpenVINO GenAI 2026.4's reader."""
+READABLE_NAMES = frozenset(kind.name for kind in READABLE)
+ENDS = ("token_embd.weight", "output.weight")
+NOT_AT_THE_ENDS = frozenset({Type.Q4_0, Type.Q4_1})
+"""Types that it reads anywhere but there."""
+
+
+def is_readable(path: Path) -> bool:
+    return all(_is_readable(tensor.name, tensor.tensor_type) for tensor in GGUFReader(path).tensors)
+
+
+def readable_copy(path: Path, target: Path) -> None:
+    """The model, with what can't be read in 8 bits instead. The reader's weights are replaced by the file's own afterwards
+    (engines/weights.py), so that nothing is lost by it. Raises OSError."""
+    reader = GGUFReader(path)
+    writer = _writer(reader, target)
+    for tensor in reader.tensors:
+        if _is_readable(tensor.name, tensor.tensor_type):
+            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+            continue
+        values = np.ascontiguousarray(gguf.dequantize(tensor.data, tensor.tensor_type), np.float32)
+        kind = Type.F16 if values.shape[-1] % gguf.GGML_QUANT_SIZES[Type.Q8_0][0] else Type.Q8_0
+        writer.add_tensor(tensor.name, gguf.quantize(values, kind), raw_dtype=kind)
+    _write(writer)
+
+
+def copy_without_tensors(path: Path, target: Path) -> None:
+    """All that a tokenizer needs. Raises OSError."""
+    _write(_writer(GGUFReader(path), target))
+
+
+def copy_facts(reader: GGUFReader, writer: GGUFWriter, but: Collection[str] = ()) -> None:
+    """The metadata, but for the architecture, which the writer has, and these keys."""
+    for key, field in reader.fields.items():
+        if not key.startswith("GGUF.") and key != "general.architecture" and key not in but:
+            writer.add_key_value(key, field.contents(), field.types[0], field.types[1] if len(field.types) > 1 else None)
+
+
+def architecture_of(reader: GGUFReader) -> str:
+    return str(reader.fields["general.architecture"].contents())
+
+
+def _is_readable(name: str, kind: Type) -> bool:
+    return kind in READABLE and not (name in ENDS and kind in NOT_AT_THE_ENDS)
+
+
+def _writer(reader: GGUFReader, target: Path) -> GGUFWriter:
+    writer = GGUFWriter(str(target), architecture_of(reader))
+    copy_facts(reader, writer)
+    return writer
+
+
+def _write(writer: GGUFWriter) -> None:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
