@@ -101,7 +101,10 @@ def test_every_key_of_the_example_has_words_before_it() -> None:
         ('[keys."a b"]\nhash = ""\n', ["keys.a b", "letter"]),
         ("[keys.alice]\n", ["keys.alice.hash", "missing"]),
         ('[keys.alice]\nhash = "hw-x"\n', ["keys.alice.hash", "'hw-x'", "headway key new"]),
-        (f'[keys.alice]\nhash = "{HASH}"\nmodes = ["quick"]\n', ["keys.alice.modes.0", "'quick'", "'standard', 'fast' or 'spark'"]),
+        (
+            f'[keys.alice]\nhash = "{HASH}"\nmodes = ["quick"]\n',
+            ["keys.alice.modes.0", "'quick'", "'standard', 'fast' or 'spark'"],
+        ),
         (f'[keys.alice]\nhash = "{HASH}"\nmode = []\n', ["keys.alice.mode;", "keys.alice.modes"]),
         (f'[keys.alice]\nhash = "{HASH}"\n[keys.alice.fast]\nrequest = 1\n', ["keys.alice.fast.requests"]),
         ("keys = 3\n", ["keys", "section"]),

@@ -17,7 +17,7 @@ from headway.compare.prompts import PROMPTS
 from headway.compare.result import CompareResult, mode_json, phase_json, rounded
 from headway.compare.run import LOAD_TEMPERATURE
 from headway.errors import UsageError
-from headway.modes import ModeName
+from headway.modes import SPEEDS
 
 STDOUT = Path("-")
 UNKNOWN = "-"
@@ -43,7 +43,7 @@ def to_json(result: CompareResult, command: str) -> dict[str, Any]:
             "window_seconds": schedule.window,
             "windows_per_phase": schedule.pairs,
         },
-        "modes": {mode.value: mode_json(result, mode) for mode in ModeName},
+        "modes": {mode.value: mode_json(result, mode) for mode in SPEEDS},
         "total_tokens_per_second": {
             "alone": rounded(result.total_tokens_per_second("alone")),
             "with_fast": rounded(result.total_tokens_per_second("with_fast")),
@@ -103,7 +103,7 @@ def _table(result: CompareResult) -> Table:
     table.add_column("mode")
     for heading in ("tokens/s per user", "speed", "TTFT p50", "TTFT p99", "on time", "cost", "errors"):
         table.add_column(heading, justify="right")
-    for mode in ModeName:
+    for mode in SPEEDS:
         summary = result.summary(mode)
         table.add_row(
             mode.value,
