@@ -16,7 +16,7 @@ class MessageUsage(Shape):
     cache_read_input_tokens: int = Field(description="prompt tokens found in the prefix cache")
     output_tokens: int
     service_tier: Literal["standard"]
-    speed: Literal["standard", "fast"] = Field(description="the mode that was served")
+    speed: Literal["standard", "fast"] = Field(description="fast, or standard for all else that was served")
 
 
 class TextBlock(Shape):
@@ -68,7 +68,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         400: "The request can't be served as asked; the message names the field.",
         404: "No such model.",
         413: "The body is too large.",
-        429: "No seat is free at fast; `retry-after` says when to come again.",
+        429: "No seat is free at fast or of a spark; `retry-after` says when to come again.",
         529: "No seat is free at standard, or the server is shutting down.",
     }.items()
 }
