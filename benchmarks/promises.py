@@ -34,7 +34,7 @@ from headway.compare.request import RequestMaker
 from headway.compare.run import arrivals
 from headway.compare.stats import Window, itl, percentile, summarize, tokens_in, within
 from headway.errors import HeadwayError
-from headway.modes import ModeName
+from headway.modes import SPEEDS, ModeName
 
 PARTS = ("mix", "overload", "long", "turn")
 FAST_STREAMS = (0, 1, 2, 4)
@@ -152,7 +152,7 @@ class Bench:
         )
         figures: dict[str, Any] = {}
         text = " ".join(PROMPTS)
-        for first, second in itertools.product(ModeName, ModeName):
+        for first, second in itertools.product(SPEEDS, SPEEDS):
             ratios, pairs = [], []
             for number in range(3):
                 opening = {"role": "user", "content": f"{first} {second} {number}. {text}"[:9000]}

@@ -38,7 +38,7 @@ from headway.compare.request import RequestMaker, StreamRequest
 from headway.compare.run import arrivals
 from headway.compare.stats import percentile
 from headway.errors import HeadwayError
-from headway.modes import ModeName
+from headway.modes import SPEEDS, ModeName
 from headway.simulate.trace import MACHINE
 
 PARTS = ("open", "closed")
@@ -101,7 +101,7 @@ async def send(url: str, load: Any, seconds: float, randomness: random.Random) -
 
 
 async def open_loop(client: Client, maker: RequestMaker, seconds: float, randomness: random.Random) -> None:
-    loads = {mode: arrivals(maker, mode, OPEN_TOKENS) for mode in ModeName}
+    loads = {mode: arrivals(maker, mode, OPEN_TOKENS) for mode in SPEEDS}
 
     def either() -> Iterator[StreamRequest]:
         while True:
@@ -137,7 +137,7 @@ def compare(name: str, trace: Path, table: Table) -> dict[str, Any]:
     lines = [line for text in trace.read_text(encoding="utf-8").splitlines() if MACHINE not in (line := json.loads(text))]
     result = simulate(trace)
     modes: dict[str, Any] = {}
-    for mode in ModeName:
+    for mode in SPEEDS:
         real = real_figures([line for line in lines if line.get("served") == mode])
         simulation = simulated_figures(result["modes"][mode])
         both = None not in (real["attainment"], simulation["attainment"])

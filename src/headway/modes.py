@@ -13,6 +13,10 @@ class ModeName(StrEnum):
     SPARK = "spark"
 
 
+SPEEDS = (ModeName.STANDARD, ModeName.FAST)
+"""Those that one and the same model has; spark is of a model of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
     """One mode of one model.

@@ -93,7 +93,8 @@ def test_so_many_requests_and_no_more_until_the_wait_is_over(clock: Clock) -> No
 
 
 def test_keys_and_modes_are_counted_apart() -> None:
-    limits = LimitsSettings(standard=LimitSettings(requests=1), fast=LimitSettings(requests=1))
+    one = LimitSettings(requests=1)
+    limits = LimitsSettings(standard=one, fast=one, spark=one)
     quota = Quota(Allowance(limits, {}), "memory")
     for caller in (ALICE, BOB):
         for mode in ModeName:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import Machine, costs
 
-from headway.modes import ModeName
+from headway.modes import SPEEDS, ModeName
 from headway.scheduler.admission import Refused
 from headway.scheduler.cost import CostModel
 from headway.scheduler.limits import Limits
@@ -266,7 +266,7 @@ def check(m: Machine) -> None:
         held += len(r.blocks)
         assert r.num_on_time <= max(0, r.num_output - 1)
     assert m.pool.num_blocks - m.pool.num_free <= held
-    for mode in (STANDARD, FAST):
+    for mode in SPEEDS:
         running, waiting = m.scheduler.count(mode)
         assert running <= m.modes[mode].max_rows
         assert running + waiting <= m.modes[mode].max_rows + m.modes[mode].max_waiting

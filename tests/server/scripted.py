@@ -37,6 +37,8 @@ MODES = Modes(
     base=Mode(ModeName.STANDARD, pace=20.0, max_rows=8, max_waiting=8, ttft_target=5.0),
     fast=Mode(ModeName.FAST, pace=50.0, max_rows=2, max_waiting=2, ttft_target=1.0),
 )
+SPARK_MODES = Modes(base=Mode(ModeName.SPARK, pace=200.0, max_rows=4, max_waiting=4, ttft_target=0.5))
+PACES = {mode.name: mode.pace for mode in (*MODES, *SPARK_MODES)}
 CACHED = 2
 TIMING = Timing(queue=0.25, prompt=0.5, completion=1.0, total=1.75)
 
@@ -85,7 +87,8 @@ class Script:
 
 @dataclass
 class ScriptedGenerator:
-    """scripts: by turns for the requests that come; refuse: raises for a request, or not."""
+    """scripts: by turns for the requests that come; refuse: raises for a request, or not. base: the mode that its rows count
+    as."""
 
     scripts: list[Script] = field(default_factory=lambda: [Script()])
     refuse: Callable[[GenerateRequest], RequestError | None] = lambda request: None
@@ -95,6 +98,7 @@ class ScriptedGenerator:
     running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     request_logs: list[RequestLog] = field(default_factory=list)
     delivered: dict[str, int] = field(default_factory=dict)
+    base: ModeName = ModeName.STANDARD
 
     def submit(self, request: GenerateRequest) -> Stream:
         if error := self.refuse(request):
@@ -114,7 +118,7 @@ class ScriptedGenerator:
             self._log(request, "cancelled", self.delivered.get(request_id, 0))
 
     def load(self) -> dict[str, float]:
-        return {"running_standard": len(self.running), "waiting_fast": 3, "blocks_free": 7, "blocks_used": 1}
+        return {f"running_{self.base}": len(self.running), "waiting_fast": 3, "blocks_free": 7, "blocks_used": 1}
 
     def _log(self, request: GenerateRequest, outcome: str, num_output: int) -> None:
         """As the engine loop would: TIMING, at 1 s for the first token."""
@@ -170,7 +174,7 @@ class ScriptedGenerator:
 
 
 def usage(request: GenerateRequest, completion_tokens: int) -> Usage:
-    pace = request.pace or MODES[request.mode].pace
+    pace = request.pace or PACES[request.mode]
     return Usage(len(request.prompt), completion_tokens, CACHED, engine_seconds=0.125, attainment=0.5, pace=pace)
 
 
@@ -178,8 +182,29 @@ def _logprob(token: int, top: int) -> TokenLogprob:
     return TokenLogprob(token, -0.5, tuple(((token + other) % ByteTokenizer.vocab_size, -0.5 - other) for other in range(top)))
 
 
+class WordTokenizer(ByteTokenizer):
+    """A vocabulary of its own: "hi" is one token more."""
+
+    token_bytes = (*ByteTokenizer.token_bytes, b"hi")
+    vocab_size = len(token_bytes)
+
+    def encode(self, text: str) -> list[int]:
+        pieces = [list(piece.encode()) for piece in text.split("hi")]
+        return [token for piece in pieces for token in (*piece, HI)][:-1]
+
+
+HI = WordTokenizer.vocab_size - 1
+
+
+class OwnTemplate(PlainTemplate):
+    """Ends in "!"."""
+
+    def render(self, messages: Sequence[dict[str, Any]], *, tools: Sequence[dict[str, Any]] | None = None) -> str:
+        return super().render(messages, tools=tools) + "!"
+
+
 class World:
-    """An application over a scripted generator."""
+    """An application over a scripted generator; `spark`: and a second one, a smaller model's, of the id "s"."""
 
     def __init__(
         self,
@@ -188,28 +213,20 @@ class World:
         context: int = 64,
         downgrade: bool = True,
         config: Settings | None = None,
+        spark: bool = False,
         responses: ResponseStore | None = None,
     ) -> None:
         """config: of keys, limits, ledger and prices; None has none of them."""
         self.generator = ScriptedGenerator(list(scripts) or [Script()])
-        info = EngineInfo(ByteTokenizer.vocab_size, context, 32, 8, 1, 1, exact=True, description="scripted")
-        grammars = Compiler(ByteTokenizer.token_bytes, ByteTokenizer.eos_ids, ByteTokenizer().encode)
-        self.served = ServedModel(
-            "m",
-            1,
-            ByteTokenizer(),
-            PlainTemplate(),
-            MODES,
-            info,
-            self.generator,
-            1,
-            "measured now",
-            grammars,  # type: ignore[arg-type]
-        )
+        self.sparkling = ScriptedGenerator(list(scripts) or [Script()], base=ModeName.SPARK)
+        self.served = _served("m", MODES, self.generator, ByteTokenizer(), PlainTemplate(), context)
+        self.spark = _served("s", SPARK_MODES, self.sparkling, WordTokenizer(), OwnTemplate(), context // 2)
+        self.models = [self.served, self.spark] if spark else [self.served]
         config = config or Settings().with_overrides({"ledger.enabled": False})
         self.book = open_book(config.ledger, config.prices)
         if self.book is not None:
             self.generator.request_logs.append(self.book)
+            self.sparkling.request_logs.append(self.book)
         self._config = config
         self._settings = settings or config.server
         self._downgrade = downgrade
@@ -217,13 +234,13 @@ class World:
 
     @cached_property
     def metrics(self) -> Metrics:
-        return Metrics(MODES)
+        return Metrics({served.id: served.modes for served in self.models})
 
     @cached_property
     def app(self) -> FastAPI:
         """Made when it is first asked for: its routes take a while."""
         return create_app(
-            self.served,
+            self.models,
             self._settings,
             self.metrics,
             keyring=keyring(self._config, loopback=True),
@@ -232,3 +249,23 @@ class World:
             downgrade=self._downgrade,
             responses=self._responses,
         )
+
+
+def _served(
+    model: str, modes: Modes, generator: ScriptedGenerator, tokenizer: ByteTokenizer, template: PlainTemplate, context: int
+) -> ServedModel:
+    info = EngineInfo(tokenizer.vocab_size, context, 32, 8, 1, 1, exact=True, description=f"{model} scripted")
+    grammars = Compiler(tokenizer.token_bytes, tokenizer.eos_ids, tokenizer.encode)
+    beside = 0 if modes.fast is None else 1
+    return ServedModel(
+        model,
+        1,
+        tokenizer,  # type: ignore[arg-type]
+        template,  # type: ignore[arg-type]
+        modes,
+        info,
+        generator,
+        beside,
+        "measured now",
+        grammars,
+    )

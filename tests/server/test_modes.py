@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from headway.errors import RequestError
+from headway.errors import RequestError, UsageError
 from headway.modes import ModeName
-from headway.server.modes import Speed, resolve_speed
+from headway.server.models import Models
+from headway.server.modes import Speed, resolve_messages_speed, resolve_speed
 
-from .scripted import MODES
+from .scripted import World
 
-STANDARD, FAST = ModeName.STANDARD, ModeName.FAST
+STANDARD, FAST, SPARK = ModeName
+WORLD = World(spark=True)
+MODELS = Models(WORLD.models)
 
 
 def resolve(model: str = "m", tier: str | None = None, tpot_ms: str | None = None) -> Speed:
-    return resolve_speed("m", MODES, model=model, tier=tier, tpot_ms=tpot_ms)
+    return resolve_speed(MODELS.find(model), tier=tier, tpot_ms=tpot_ms)
 
 
 @pytest.mark.parametrize("tier", [None, "auto", "default", "flex", "scale"])
@@ -39,9 +44,9 @@ def test_other_words_are_refused_with_the_list(tier: str) -> None:
     assert ("not available here" in caught.value.message) == (tier == "ultrafast")
 
 
-@pytest.mark.parametrize("model", ["x", "", "m-FAST", "m-fast-fast", "-fast", "M"])
+@pytest.mark.parametrize("model", ["x", "", "m-FAST", "m-fast-fast", "-fast", "M", "s-fast"])
 def test_an_unknown_model_is_not_found(model: str) -> None:
-    with pytest.raises(RequestError, match="Available: m, m-fast") as caught:
+    with pytest.raises(RequestError, match="Available: m, m-fast, s") as caught:
         resolve(model)
     assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")
 
@@ -61,7 +66,7 @@ def test_a_slow_pace_does_not_take_fast_away_from_who_asked_for_it() -> None:
 
 
 def test_more_than_the_fastest_pace_is_refused_with_the_most_there_is() -> None:
-    with pytest.raises(RequestError, match=r"the most this server promises is 50 tokens/s \(20 ms per token\)") as caught:
+    with pytest.raises(RequestError, match=r"the most this server promises of m is 50 tokens/s \(20 ms per token\)") as caught:
         resolve(tpot_ms="19.9")
     assert caught.value.status == 400
 
@@ -75,7 +80,7 @@ def test_a_pace_that_is_no_positive_number_is_refused(tpot_ms: str) -> None:
 
 def test_a_promise_of_the_first_token_leaves_the_mode_as_it_is() -> None:
     for tier, mode in ((None, STANDARD), ("fast", FAST)):
-        speed = resolve_speed("m", MODES, model="m", tier=tier, tpot_ms=None, ttft_ms="250")
+        speed = resolve_speed(MODELS.find("m"), tier=tier, tpot_ms=None, ttft_ms="250")
         assert (speed.mode, speed.pace, speed.ttft) == (mode, None, 0.25)
         assert speed.explicit
     assert not resolve(tier="fast").explicit
@@ -84,7 +89,7 @@ def test_a_promise_of_the_first_token_leaves_the_mode_as_it_is() -> None:
 @pytest.mark.parametrize("ttft_ms", ["", "x", "0", "-5", "nan", "inf"])
 def test_a_first_token_in_no_positive_time_is_refused(ttft_ms: str) -> None:
     with pytest.raises(RequestError) as caught:
-        resolve_speed("m", MODES, model="m", tier=None, tpot_ms=None, ttft_ms=ttft_ms)
+        resolve_speed(MODELS.find("m"), tier=None, tpot_ms=None, ttft_ms=ttft_ms)
     assert (caught.value.status, caught.value.param) == (400, "x-slo-ttft-ms")
 
 
@@ -92,5 +97,41 @@ def test_a_first_token_in_no_positive_time_is_refused(ttft_ms: str) -> None:
 @pytest.mark.parametrize("value", ["0", "-1", "5e-324", "nan", "inf", "60001", "soon", ""])
 def test_what_is_no_time_is_refused(header: str, value: str) -> None:
     with pytest.raises(RequestError, match="a number of milliseconds above 0") as caught:
-        resolve_speed("m", MODES, model="m", tier=None, **{"tpot_ms": None, header: value})
+        resolve_speed(MODELS.find("m"), tier=None, **{"tpot_ms": None, header: value})
     assert caught.value.status == 400
+
+
+@pytest.mark.parametrize("tier", [None, "auto", "default", "flex", "scale", "priority", "fast"])
+def test_a_spark_has_one_speed_whatever_word_is_sent(tier: str | None) -> None:
+    assert resolve("s", tier) == Speed(SPARK, None, "default")
+
+
+def test_an_unknown_word_is_refused_of_a_spark_too() -> None:
+    with pytest.raises(RequestError, match="service_tier"):
+        resolve("s", "slow")
+
+
+@pytest.mark.parametrize(("tpot_ms", "pace"), [("5", 200.0), ("5.0", 200.0), ("100", 10.0)])
+def test_a_spark_promises_up_to_its_own_pace(tpot_ms: str, pace: float) -> None:
+    speed = resolve("s", tpot_ms=tpot_ms)
+    assert speed == Speed(SPARK, pace, "default") and speed.explicit
+
+
+def test_more_than_a_spark_s_pace_is_refused_with_the_most_there_is() -> None:
+    with pytest.raises(RequestError, match=r"of s is 200 tokens/s \(5 ms per token\)"):
+        resolve("s", tpot_ms="4.9")
+
+
+def test_a_model_without_fast_refuses_that_word_of_anthropic_s() -> None:
+    spark = MODELS.find("s")
+    for word in (None, "standard"):
+        assert resolve_messages_speed(spark, speed=word, tpot_ms=None) == Speed(SPARK, None, "default")
+    with pytest.raises(RequestError, match=r"'s' does not support the `speed` parameter.") as caught:
+        resolve_messages_speed(spark, speed="fast", tpot_ms=None)
+    assert (caught.value.status, caught.value.param) == (400, "speed")
+
+
+def test_two_models_of_one_name_are_refused_before_anything_is_served() -> None:
+    for model in ("m", "m-fast"):
+        with pytest.raises(UsageError, match=f"can't both be {model} .* model.spark_id"):
+            Models([WORLD.served, replace(WORLD.spark, id=model)])

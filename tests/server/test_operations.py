@@ -86,13 +86,12 @@ def test_health_tells_draining_and_a_dead_engine(world: World, client: TestClien
 
 
 def test_metrics_count_what_they_are_told() -> None:
-    metrics = Metrics(MODES)
-    metrics.watch(
-        lambda: {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9, "cost_error_median": 0.04, "cost_error_p95": 0.25}
-    )
+    metrics = Metrics({"m": MODES})
+    load = {"running_fast": 2, "waiting_standard": 5, "blocks_free": 9, "cost_error_median": 0.04, "cost_error_p95": 0.25}
+    metrics.watch({"m": lambda: load})
     metrics.doors, metrics.holds = SimpleNamespace(num_requests=1, num_sockets=2), SimpleNamespace(num_held=3)
     metrics.books = SimpleNamespace(lost=0, waiting=0, open=4)
-    metrics.on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.25)
+    metrics.of("m").on_step(0.02, {"standard": 3, "fast": 1}, 4, 0.25)
     own, prediction = DraftSource.OWN_TEXT, DraftSource.PREDICTION
     usage = Usage(
         100,
@@ -104,8 +103,8 @@ def test_metrics_count_what_they_are_told() -> None:
         drafted={own: 6, prediction: 5},
         accepted={own: 4, prediction: 1},
     )
-    metrics.on_finish(ModeName.FAST, "stop", usage, Timing(0.1, 0.2, 1.0, 1.3), 0.3)
-    metrics.on_finish(ModeName.STANDARD, "cancelled", Usage(5, 0, 0, 0.0, 1.0, 20.0), Timing(0, 0, 0, 0), None)
+    metrics.of("m").on_finish(ModeName.FAST, "stop", usage, Timing(0.1, 0.2, 1.0, 1.3), 0.3)
+    metrics.of("m").on_finish(ModeName.STANDARD, "cancelled", Usage(5, 0, 0, 0.0, 1.0, 20.0), Timing(0, 0, 0, 0), None)
     metrics.on_refused("standard")
     lines = metrics.render().decode().splitlines()
     for line in (
@@ -122,8 +121,8 @@ def test_metrics_count_what_they_are_told() -> None:
         'headway_accepted_tokens_total{mode="fast",source="own_text"} 4.0',
         'headway_accepted_tokens_total{mode="standard",source="earlier_answer"} 0.0',
         'headway_engine_seconds_total{mode="fast"} 0.5',
-        "headway_engine_busy_seconds_total 0.02",
-        "headway_step_seconds_count 1.0",
+        'headway_engine_busy_seconds_total{model="m"} 0.02',
+        'headway_step_seconds_count{model="m"} 1.0',
         'headway_step_rows_total{mode="standard"} 3.0',
         'headway_ttft_seconds_count{mode="fast"} 1.0',
         'headway_ttft_seconds_count{mode="standard"} 0.0',
@@ -135,11 +134,11 @@ def test_metrics_count_what_they_are_told() -> None:
         'headway_rows{mode="fast"} 2.0',
         'headway_rows{mode="standard"} 0.0',
         'headway_waiting{mode="standard"} 5.0',
-        'headway_kv_blocks{state="free"} 9.0',
+        'headway_kv_blocks{model="m",state="free"} 9.0',
         'headway_pace{mode="fast"} 50.0',
-        'headway_cost_model_error_ratio_bucket{le="0.3"} 1.0',
-        "headway_cost_model_error_median 0.04",
-        "headway_cost_model_error_p95 0.25",
+        'headway_cost_model_error_ratio_bucket{le="0.3",model="m"} 1.0',
+        'headway_cost_model_error_median{model="m"} 0.04',
+        'headway_cost_model_error_p95{model="m"} 0.25',
         "headway_open_requests 1.0",
         "headway_open_websockets 2.0",
         "headway_limit_holds 3.0",

@@ -54,7 +54,7 @@ class Recording:
 
     def end(self, name: str, prompt: list[int], *, arrival: float = 100.0, pace: float | None = None, key: str = "") -> None:
         """A standard request that got 11 tokens ends."""
-        mode = MODES.standard
+        mode = MODES.base
         request = Request(name, mode.name, pace or mode.pace, arrival, arrival + 2, list(prompt), 50, key=key)
         request.first_token_at = arrival + 0.3
         request.tokens += [1] * 11
@@ -172,7 +172,7 @@ def test_who_asked_is_named_by_a_hash_that_says_nothing_elsewhere(tmp_path: Path
 def asked_of(recording: Recording, refused: set[ModeName]) -> tuple[World, int]:
     """A fast request to a server whose seats of these modes are taken; its status."""
     world = World()
-    world.app = create_app(world.served, ServerSettings(), world.metrics, recorder=recording.recorder)
+    world.app = create_app([world.served], ServerSettings(), world.metrics, recorder=recording.recorder)
 
     def refuse(request: GenerateRequest) -> RequestError | None:
         return RequestError(429, "full", retry_after=1.0) if request.mode in refused else None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headway.modes import ModeName
+from headway.modes import SPEEDS
 from headway.scheduler.cost import CostModel
 from headway.simulate.arrivals import Lengths, bursts, poisson, synthetic
 from headway.simulate.leap import same_pace
@@ -159,7 +159,7 @@ def crowds(draw: st.DrawFn) -> list[Arrival]:
 def told(s: Simulation) -> list[float]:
     r = s.result
     figures: list[float] = [r.seconds, r.busy, r.steps, r.evicted]
-    for name in ModeName:
+    for name in SPEEDS:
         m = r[name]
         figures += [m.asked, m.downgraded, m.refused, m.too_long, m.served, m.tokens, m.cached_tokens]
         figures += [*m.ttft, *m.tpot, m.engine_seconds, m.on_time, m.good, m.kept]  # in the order in which they ended

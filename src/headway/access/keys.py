@@ -32,8 +32,8 @@ class Caller:
     modes: tuple[str, ...] = tuple(ModeName)
 
     def check_mode(self, mode: ModeName) -> None:
-        """Raises RequestError 403 for standard alone: a key without fast is told what one is whose fast limit is 0."""
-        if mode not in self.modes and mode is ModeName.STANDARD:
+        """Raises RequestError 403, but not for fast: a key without it is told what one is whose fast limit is 0."""
+        if mode not in self.modes and mode is not ModeName.FAST:
             raise RequestError(403, f"The key {self.name} may not ask for {mode}, only for {', '.join(self.modes)}.")
 
 

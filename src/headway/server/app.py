@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from headway.server.endpoint import Desk
 from headway.server.errors import on_http_exception, on_request_error, speaks_anthropic
 from headway.server.gate import Gate
 from headway.server.metrics import Metrics
-from headway.server.modes import FAST_SUFFIX, is_alias
+from headway.server.models import Models, Named
 from headway.server.openai.cards import openai_card
 from headway.server.openai.endpoints import OpenAIEndpoints
 from headway.server.openapi import document
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def create_app(
-    served: ServedModel,
+    models: Sequence[ServedModel],
     settings: ServerSettings,
     metrics: Metrics,
     *,
@@ -52,11 +52,13 @@ def create_app(
     recorder: Recorder | None = None,
     responses: ResponseStore | None = None,
 ) -> FastAPI:
-    """metrics, book, recorder: those that the engine loop reports to. keyring: None lets everybody in. quota: None limits
+    """models: the main one first, then its spark if there is one. metrics, book, recorder: those that the engine loops report
+    to. keyring: None lets everybody in. quota: None limits
     nobody. downgrade: a fast request that finds no seat, or is over its key's limit, is served at standard and says so; False
     turns that into a 429. responses: where responses are kept; None = in memory. Sets `app.state.drain` and
     `app.state.settings` for run_server."""
-    metrics.watch(served.generator.load)
+    known = Models(models)
+    metrics.watch({served.id: served.generator.load for served in models})
     metrics.books = book
     metrics.holds = quota
     # /openapi.json describes everything; there are no pages of it, for they load scripts from elsewhere.
@@ -70,15 +72,16 @@ def create_app(
     if settings.cors_origins:
         _allow_browsers(app, settings.cors_origins)
     max_body_bytes = int(settings.max_body_mb * 1e6)
-    desk = Desk(served, metrics, drain, max_body_bytes, downgrade, recorder, quota, book, settings.default_max_tokens)
+    desk = Desk(known, metrics, drain, max_body_bytes, downgrade, recorder, quota, book, settings.default_max_tokens)
     _add_generation(app, desk)
     if responses is None:
         responses = MemoryStore(int(settings.responses_mb * 1e6), settings.responses_hours * 3600)
     _add_responses(app, desk, responses, settings.cors_origins)
-    _add_models(app, served)
-    _add_operations(app, served, metrics, drain)
+    _add_models(app, known)
+    _add_operations(app, known, metrics, drain)
+    others = [named.name for named in known.named if named.name != known.main.id]
     app.openapi = cache(  # type: ignore[method-assign]
-        lambda: document(served.id, [served.id + FAST_SUFFIX], needs_key=keyring.required)
+        lambda: document(known.main.id, others, needs_key=keyring.required)
     )
     return app
 
@@ -108,32 +111,31 @@ def _add_responses(app: FastAPI, desk: Desk, store: ResponseStore, origins: tupl
     app.add_api_websocket_route(path, ResponsesSocket(desk, turns, origins).serve)
 
 
-def _add_models(app: FastAPI, served: ServedModel) -> None:
+def _add_models(app: FastAPI, models: Models) -> None:
     """In OpenAI's shape, or in Anthropic's for its clients."""
 
-    def cards(request: Request) -> list[dict[str, Any]]:
-        card = anthropic_card if speaks_anthropic(request.scope) else openai_card
-        return [card(served, served.id), card(served, served.id + FAST_SUFFIX)]
+    def card(request: Request, named: Named) -> dict[str, Any]:
+        return anthropic_card(named) if speaks_anthropic(request.scope) else openai_card(named)
 
-    async def models(request: Request) -> Response:
-        data = cards(request)
+    async def listed(request: Request) -> Response:
+        data = [card(request, named) for named in models.named]
         if speaks_anthropic(request.scope):
             return JSONResponse({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
         return JSONResponse({"object": "list", "data": data})
 
     async def model(request: Request, model_id: str) -> Response:
-        return JSONResponse(cards(request)[is_alias(served.id, model_id)])
+        return JSONResponse(card(request, models.find(model_id)))
 
-    _add_read(app, "/v1/models", models)
+    _add_read(app, "/v1/models", listed)
     _add_read(app, "/v1/models/{model_id:path}", model)
 
 
-def _add_operations(app: FastAPI, served: ServedModel, metrics: Metrics, drain: Drain) -> None:
+def _add_operations(app: FastAPI, models: Models, metrics: Metrics, drain: Drain) -> None:
     async def root() -> Response:
-        return JSONResponse({"name": "headway", "version": __version__, "models": [served.id, served.id + FAST_SUFFIX]})
+        return JSONResponse({"name": "headway", "version": __version__, "models": [named.name for named in models.named]})
 
     async def health() -> Response:
-        if not served.generator.alive:
+        if not all(served.generator.alive for served in models):
             return JSONResponse({"status": "failed"}, 503)
         return JSONResponse({"status": "draining"}, 503) if drain.draining else JSONResponse({"status": "ok"})
 

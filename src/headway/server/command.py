@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from headway.config import Settings
 from headway.engines.base import EngineInfo
 from headway.errors import UsageError
 from headway.ledger.book import open_book
-from headway.modes import ModeName
 from headway.runtime.assemble import assemble
 from headway.runtime.served import ServedModel
 from headway.server.app import create_app
@@ -52,23 +52,23 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     book = open_book(settings.ledger, settings.prices)
     with console.status("loading") as status:
         (main, *_) = assembled = assemble(model, settings, lambda what: status.update(what), spark)
-    served, loop = main.served, main.loop
-    metrics = Metrics(served.modes)
+    models = [one.served for one in assembled]
+    metrics = Metrics({served.id: served.modes for served in models})
     kept = open_store(settings.server, settings.ledger)
     recorder = None
     if record_file is not None:
-        recorder = Recorder(record_file, served.modes, MachineSeen(loop.costs, served.info))
-    app = create_app(served, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder, responses=kept)
+        recorder = Recorder(record_file, main.served.modes, MachineSeen(main.loop.costs, main.served.info))
+    app = create_app(models, settings.server, metrics, keyring=keys, quota=quota, book=book, recorder=recorder, responses=kept)
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is here now stays: the collector needn't look at it again and again while steps run.
     gc.collect()
     gc.freeze()
     for one in assembled:
         recording = recorder if one is main else None  # a recording is of one model
-        one.loop.start(metrics, [log for log in (recording, book) if log is not None], recording)
+        one.loop.start(metrics.of(one.served.id), [log for log in (recording, book) if log is not None], recording)
         one.keeper.start()
     try:
-        run_server(app, sockets, lambda url: _announce(served, url, guesses(served.info, settings)), access_log=access_log)
+        run_server(app, sockets, lambda url: print(announcement(models, url, settings), flush=True), access_log=access_log)
     finally:
         for one in assembled:
             one.loop.close()
@@ -99,21 +99,29 @@ def guesses(info: EngineInfo, settings: Settings) -> str:
     return "the text itself; this model has no draft head yet (headway draft-head makes one)"
 
 
-def _announce(served: ServedModel, url: str, drafts: str) -> None:
-    info = served.info
-    print(f"headway serves {served.id} on {url}")
-    print(f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens")
-    standard, fast = served.modes.base, served.modes[ModeName.FAST]
-    print(f"  standard {standard.pace:6.1f} tokens/s promised to each of {standard.max_rows} requests at once")
-    beside = f"{served.fast_beside_full} beside {standard.max_rows} standard ones"
-    print(f"  fast     {fast.pace:6.1f} tokens/s promised to each of {fast.max_rows} requests at once, {beside}")
-    print(f"  by step times {served.step_times}")
-    print(f"  guesses  {drafts}")
+def announcement(models: Sequence[ServedModel], url: str, settings: Settings) -> str:
+    """What is served, the main model first, and at which paces."""
+    main, *others = models
+    lines = [f"headway serves {main.id} on {url}", *_about(main)]
+    lines.append(f"  guesses  {guesses(main.info, settings)}")
     exactly = (
         "to the last bit, whatever else is running"
-        if info.exact
+        if main.info.exact
         else "within rounding (this machine's kernels differ by batch)"
     )
-    print(f"  both modes compute the same logits {exactly}")
-    body = f'{{"model": "{served.id}", "service_tier": "fast", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
-    print(f"try:  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'", flush=True)
+    lines.append(f"  both modes compute the same logits {exactly}")
+    for served in others:
+        lines += [f"and {served.id}, a smaller model of its own, as mode {served.modes.base.name}", *_about(served)]
+    body = f'{{"model": "{main.id}", "service_tier": "fast", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
+    lines.append(f"try:  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'")
+    return "\n".join(lines)
+
+
+def _about(served: ServedModel) -> Iterator[str]:
+    """Its size and its paces."""
+    info, base = served.info, served.modes.base
+    yield f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens"
+    for mode in served.modes:
+        beside = "" if mode is base else f", {served.fast_beside_full} beside {base.max_rows} standard ones"
+        yield f"  {mode.name:<8} {mode.pace:6.1f} tokens/s promised to each of {mode.max_rows} requests at once{beside}"
+    yield f"  by step times {served.step_times}"

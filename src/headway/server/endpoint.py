@@ -18,6 +18,7 @@ from headway.server.drain import Drain
 from headway.server.errors import REQUEST_ID, new_request_id, speaks_anthropic
 from headway.server.generation import Generation
 from headway.server.metrics import Metrics
+from headway.server.models import Models
 from headway.server.modes import Speed
 from headway.server.record import Recorder
 from headway.server.visit import visit_of
@@ -31,10 +32,10 @@ Model = TypeVar("Model", bound=BaseModel)
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What all endpoints share. downgrade: whether dialects whose clients expect it serve a fast request that finds no seat
-    at standard. quota: None if nothing is limited; book: None if there is no ledger. default_max_tokens: of chats and responses
-    that set no limit; None = the room that the prompt leaves."""
+    at standard. recorder: of the main model's requests. quota: None if nothing is limited; book: None if there is no ledger.
+    default_max_tokens: of chats and responses that set no limit; None = the room that the prompt leaves."""
 
-    served: ServedModel
+    models: Models
     metrics: Metrics
     drain: Drain
     max_body_bytes: int
@@ -47,9 +48,9 @@ class Desk:
     async def read(self, model: type[Model], request: Request) -> Model:
         return parse(model, await read_body(request, self.max_body_bytes))
 
-    def check_seats(self, speed: Speed, choices: int) -> None:
+    def check_seats(self, served: ServedModel, speed: Speed, choices: int) -> None:
         """A 429 would be a lie for a request that could never be seated."""
-        mode = self.served.modes[speed.mode]
+        mode = served.modes[speed.mode]
         seats = mode.max_rows + mode.max_waiting
         if choices > seats:
             message = f"'n' and 'prompt' ask for {choices} choices at once; {mode.name} has {seats} seats."
@@ -58,6 +59,7 @@ class Desk:
     def generation(
         self,
         connection: HTTPConnection,
+        served: ServedModel,
         speed: Speed,
         requests: list[GenerateRequest],
         *,
@@ -75,21 +77,21 @@ class Desk:
             entry_id=scope[REQUEST_ID] if scope["type"] == "http" else new_request_id(),
             dialect="anthropic" if speaks_anthropic(scope) else "openai",
             endpoint=scope["path"],
-            model=self.served.id,
+            model=served.id,
             choices_per_prompt=choices_per_prompt,
             quota=self.quota,
             book=self.book,
             metrics=self.metrics,
         )
         return Generation(
-            self.served.generator,
+            served.generator,
             self.drain,
             speed,
             lambda speed: [_at(speed, request, key) for request in requests],
             account,
             downgrade=downgrade,
             metrics=self.metrics,
-            recorder=self.recorder,
+            recorder=self.recorder if served is self.models.main else None,
         )
 
 

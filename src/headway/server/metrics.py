@@ -1,4 +1,4 @@
-"""Prometheus metrics. The engine loop calls `on_step` and `on_finish` from its own thread; both cost microseconds."""
+"""Prometheus metrics. The engine loops call `on_step` and `on_finish` from their own threads; both cost microseconds."""
 
 from __future__ import annotations
 
@@ -53,16 +53,22 @@ class Doors(Protocol):
     def num_sockets(self) -> int: ...
 
 
-class Metrics:
-    """All metrics of one served model, in a registry of their own."""
+Load = Mapping[str, float]
+"""As `Generator.load` gives it."""
 
-    def __init__(self, modes: Modes) -> None:
+
+class Metrics:
+    """All metrics of the served models, in a registry of their own: by mode what requests see, by model what an engine does.
+
+    models: the modes of each, by its id; no mode is in two of them."""
+
+    def __init__(self, models: Mapping[str, Modes]) -> None:
         self.registry = CollectorRegistry()
         self.books: Books | None = None
         self.holds: Holds | None = None
         self.doors: Doors | None = None
-        self._load: Callable[[], Mapping[str, float]] = dict
-        names = [str(mode) for mode in ModeName]
+        self._loads: Mapping[str, Callable[[], Load]] = {}
+        names = [str(mode.name) for modes in models.values() for mode in modes]
         registry = self.registry
 
         def per_mode(name: str, text: str, buckets: tuple[float, ...]) -> dict[str, Histogram]:
@@ -101,45 +107,52 @@ class Metrics:
             registry=registry,
         )
         self._tokens = {(mode, kind): tokens.labels(mode, kind) for mode in names for kind in TOKEN_KINDS}
-        self._drafted = self._by_source("headway_drafted_tokens", "Guesses at next tokens that were verified.")
-        self._accepted = self._by_source("headway_accepted_tokens", "Guesses that became output.")
-        self._step = Histogram("headway_step_seconds", "One forward pass.", buckets=PER_TOKEN, registry=registry)
-        self._step_tokens = Histogram("headway_step_tokens", "Tokens computed in a step.", buckets=TOKENS, registry=registry)
+
+        def by_source(name: str, text: str) -> dict[tuple[str, str], Counter]:
+            metric = Counter(name, text, ["mode", "source"], registry=registry)
+            return {(mode, source): metric.labels(mode, source) for mode in names for source in DraftSource}
+
+        self._drafted = by_source("headway_drafted_tokens", "Guesses at next tokens that were verified.")
+        self._accepted = by_source("headway_accepted_tokens", "Guesses that became output.")
         self._step_rows = counts("headway_step_rows", "Rows that rode in steps, summed over steps.")
-        self._busy = Counter("headway_engine_busy_seconds", "Seconds in which the device computed.", registry=registry)
-        self._error = Histogram(
-            "headway_cost_model_error_ratio",
-            "|predicted - measured| / measured, per step.",
-            buckets=RATIOS,
-            registry=registry,
-        )
-        registry.register(_Gauges(modes, self))
+
+        def per_model(name: str, text: str, buckets: tuple[float, ...]) -> dict[str, Histogram]:
+            metric = Histogram(name, text, ["model"], buckets=buckets, registry=registry)
+            return {model: metric.labels(model) for model in models}
+
+        self._step = per_model("headway_step_seconds", "One forward pass.", PER_TOKEN)
+        self._step_tokens = per_model("headway_step_tokens", "Tokens computed in a step.", TOKENS)
+        busy = Counter("headway_engine_busy_seconds", "Seconds in which the device computed.", ["model"], registry=registry)
+        self._busy = {model: busy.labels(model) for model in models}
+        self._error = per_model("headway_cost_model_error_ratio", "|predicted - measured| / measured, per step.", RATIOS)
+        registry.register(_Gauges(models, self))
         ProcessCollector(registry=registry)
 
-    def _by_source(self, name: str, text: str) -> dict[tuple[str, str], Counter]:
-        metric = Counter(name, text, ["mode", "source"], registry=self.registry)
-        return {(mode, source): metric.labels(mode, source) for mode in ModeName for source in DraftSource}
+    def of(self, model: str) -> EngineMetrics:
+        """What the engine loop of this model reports to."""
+        return EngineMetrics(self, model)
 
-    def watch(self, load: Callable[[], Mapping[str, float]]) -> None:
-        """Where the gauges come from at scrape time: `Generator.load`."""
-        self._load = load
+    def watch(self, loads: Mapping[str, Callable[[], Load]]) -> None:
+        """Where the gauges come from at scrape time: `Generator.load`, by the model's id."""
+        self._loads = loads
 
-    def load(self) -> Mapping[str, float]:
-        return self._load()
+    def load(self, model: str) -> Load:
+        """Empty for a model that isn't watched."""
+        return self._loads.get(model, dict)()
 
     def attainment(self, mode: str) -> float:
         """Over all tokens so far; 1 before the first."""
         due = _value(self._due[mode])
         return _value(self._on_time[mode]) / due if due else 1.0
 
-    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None:
+    def on_step(self, model: str, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None:
         """After each step. seconds: of device time; error: |measured / predicted - 1| of the whole turn."""
-        self._step.observe(seconds)
-        self._busy.inc(seconds)
-        self._step_tokens.observe(tokens)
+        self._step[model].observe(seconds)
+        self._busy[model].inc(seconds)
+        self._step_tokens[model].observe(tokens)
         for mode, rows in rows_by_mode.items():
             self._step_rows[mode].inc(rows)
-        self._error.observe(error)
+        self._error[model].observe(error)
 
     def on_finish(self, mode: str, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None:
         """When a request leaves the loop. outcome: its finish_reason; ttft: seconds, None if it got no token."""
@@ -183,31 +196,40 @@ class Metrics:
         return generate_latest(self.registry)
 
 
+class EngineMetrics:
+    """The Observer of one model's engine loop."""
+
+    def __init__(self, metrics: Metrics, model: str) -> None:
+        self._metrics = metrics
+        self._model = model
+
+    def on_step(self, seconds: float, rows_by_mode: Mapping[str, int], tokens: int, error: float) -> None:
+        self._metrics.on_step(self._model, seconds, rows_by_mode, tokens, error)
+
+    def on_finish(self, mode: ModeName, outcome: str, usage: Usage, timing: Timing, ttft: float | None) -> None:
+        self._metrics.on_finish(mode, outcome, usage, timing, ttft)
+
+
 class _Gauges(Collector):
     """What is true at this moment, asked for only when somebody looks."""
 
-    def __init__(self, modes: Modes, metrics: Metrics) -> None:
-        self._modes = modes
+    def __init__(self, models: Mapping[str, Modes], metrics: Metrics) -> None:
+        self._models = models
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        load = self._metrics.load()
+        loads = {model: self._metrics.load(model) for model in self._models}
         rows = GaugeMetricFamily("headway_rows", "Requests being served.", labels=["mode"])
         waiting = GaugeMetricFamily("headway_waiting", "Requests in the queue.", labels=["mode"])
         attainment = GaugeMetricFamily("headway_attainment", "Share of tokens delivered on time.", labels=["mode"])
         pace = GaugeMetricFamily("headway_pace", "Tokens per second promised to each request.", labels=["mode"])
-        for name in ModeName:
-            rows.add_metric([name], load.get(f"running_{name}", 0))
-            waiting.add_metric([name], load.get(f"waiting_{name}", 0))
-            attainment.add_metric([name], self._metrics.attainment(name))
-            pace.add_metric([name], self._modes[name].pace)
-        blocks = GaugeMetricFamily("headway_kv_blocks", "KV cache blocks.", labels=["state"])
-        for key, value in load.items():
-            if key.startswith("blocks_"):
-                blocks.add_metric([key.removeprefix("blocks_")], value)
-        evicted = CounterMetricFamily("headway_evictions", "Rows that had to give their blocks back and start again.")
-        evicted.add_metric([], load.get("evicted", 0))
-        yield from (rows, waiting, attainment, pace, blocks, evicted, *_cost_errors(load))
+        for model, modes in self._models.items():
+            for mode in modes:
+                rows.add_metric([mode.name], loads[model].get(f"running_{mode.name}", 0))
+                waiting.add_metric([mode.name], loads[model].get(f"waiting_{mode.name}", 0))
+                attainment.add_metric([mode.name], self._metrics.attainment(mode.name))
+                pace.add_metric([mode.name], mode.pace)
+        yield from (rows, waiting, attainment, pace, *_engines(loads))
         yield GaugeMetricFamily("headway_threads", "Threads of Python in the process.", value=threading.active_count())
         if self._metrics.doors is not None:
             yield from _inside(self._metrics.doors)
@@ -221,14 +243,28 @@ class _Gauges(Collector):
         return iter(())
 
 
-def _cost_errors(load: Mapping[str, float]) -> Iterator[Metric]:
-    """Of the last steps alone, as the scheduler's promises rest on them; the histogram counts all since the start."""
+def _engines(loads: Mapping[str, Load]) -> Iterator[Metric]:
+    """By model. The cost model's errors are of the last steps alone, as the scheduler's promises rest on them; the histogram
+    counts all since the start."""
+    blocks = GaugeMetricFamily("headway_kv_blocks", "KV cache blocks.", labels=["model", "state"])
+    evicted = CounterMetricFamily(
+        "headway_evictions", "Rows that had to give their blocks back and start again.", labels=["model"]
+    )
+    for model, load in loads.items():
+        for key, value in load.items():
+            if key.startswith("blocks_"):
+                blocks.add_metric([model, key.removeprefix("blocks_")], value)
+        evicted.add_metric([model], load.get("evicted", 0))
+    yield from (blocks, evicted)
     for which, text in (("median", "Median"), ("p95", "95th percentile")):
-        yield GaugeMetricFamily(
+        error = GaugeMetricFamily(
             f"headway_cost_model_error_{which}",
             f"{text} of |measured / predicted - 1| over the last steps.",
-            value=load.get(f"cost_error_{which}", 0.0),
+            labels=["model"],
         )
+        for model, load in loads.items():
+            error.add_metric([model], load.get(f"cost_error_{which}", 0.0))
+        yield error
 
 
 def _inside(doors: Doors) -> Iterator[Metric]:

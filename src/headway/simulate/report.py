@@ -8,7 +8,7 @@ from rich.text import Text
 
 from headway.compare.report import UNKNOWN, milliseconds, rate, share, times
 from headway.compare.stats import percentile, ratio
-from headway.modes import ModeName
+from headway.modes import SPEEDS, ModeName
 from headway.simulate.result import ON_TIME, SimulationResult
 
 
@@ -27,9 +27,9 @@ def _table(result: SimulationResult) -> Table:
     """A column for each mode: there are more figures than a terminal has room for side by side."""
     table = Table()
     table.add_column("")
-    for name in ModeName:
+    for name in SPEEDS:
         table.add_column(name.value, justify="right")
-    columns = [_figures(result, name) for name in ModeName]
+    columns = [_figures(result, name) for name in SPEEDS]
     for what in columns[0]:
         table.add_row(what, *(column[what] for column in columns))
     return table
@@ -56,7 +56,7 @@ def _figures(result: SimulationResult, name: ModeName) -> dict[str, str]:
 def _losses(result: SimulationResult) -> list[str]:
     """What became of those who were not served as they asked."""
     lines = []
-    for name in ModeName:
+    for name in SPEEDS:
         r = result[name]
         fates = {"served at standard": r.downgraded, "refused": r.refused, "longer than the KV cache": r.too_long}
         told = [f"{number:,} {fate} ({number / r.asked:.1%})" for fate, number in fates.items() if number]

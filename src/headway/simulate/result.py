@@ -8,7 +8,7 @@ from typing import Any
 
 from headway.compare.result import rounded
 from headway.compare.stats import percentile, ratio
-from headway.modes import Mode, ModeName, Modes
+from headway.modes import SPEEDS, Mode, ModeName, Modes
 from headway.scheduler.request import Request
 
 ON_TIME = 0.99
@@ -129,7 +129,7 @@ class SimulationResult:
             "evicted": self.evicted,
             "engine_busy": rounded(self.busy_share),
             "total_tokens_per_second": rounded(self.total_tokens_per_second),
-            "modes": {name.value: self._mode_dict(name) for name in ModeName},
+            "modes": {name.value: self._mode_dict(name) for name in SPEEDS},
         }
 
     def _mode_dict(self, name: ModeName) -> dict[str, Any]:

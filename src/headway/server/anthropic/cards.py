@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from headway.runtime.served import ServedModel
+from headway.server.models import Named
 
 
-def anthropic_card(served: ServedModel, model_id: str) -> dict[str, Any]:
+def anthropic_card(named: Named) -> dict[str, Any]:
+    served = named.served
     most = served.info.context_length - 1
     return {
         "type": "model",
-        "id": model_id,
-        "display_name": model_id,
+        "id": named.name,
+        "display_name": named.name,
         "created_at": datetime.fromtimestamp(served.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "lifecycle": "active",
         "max_input_tokens": most,

@@ -14,31 +14,29 @@ from headway.server.anthropic.render import MessageRenderer
 from headway.server.anthropic.schemas import CountTokensRequest, MessagesRequest
 from headway.server.endpoint import Desk
 from headway.server.errors import REQUEST_ID
-from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, is_alias, resolve_messages_speed
+from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, resolve_messages_speed
 
 
 class AnthropicEndpoints:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._served = desk.served
-        self._culture = AnthropicCulture(desk.served)
 
     async def messages(self, request: Request) -> Response:
         """A fast request that finds no place is refused, never served at standard: clients of this API ask again without
         `speed`, and find their prompt in the prefix cache, which both modes share."""
         ask = await self._desk.read(MessagesRequest, request)
+        named = self._desk.models.find(ask.model)
+        served = named.served
         asked = resolve_messages_speed(
-            self._served.id,
-            self._served.modes,
-            model=ask.model,
+            named,
             speed=ask.speed,
             tpot_ms=request.headers.get(PACE_HEADER),
             ttft_ms=request.headers.get(TTFT_HEADER),
         )
         messages.check(ask)
         answer_id = f"msg_{uuid.uuid4().hex}"
-        generate = await messages.request(self._served, ask, answer_id)
-        generation = self._desk.generation(request, asked, [generate], downgrade=False)
+        generate = await messages.request(served, ask, answer_id)
+        generation = self._desk.generation(request, served, asked, [generate], downgrade=False)
 
         def speak(speed: Speed) -> MessageRenderer:
             return MessageRenderer(
@@ -48,12 +46,12 @@ class AnthropicEndpoints:
                 speed.mode,
                 len(generate.prompt),
                 fills_context=generate.max_tokens < ask.max_tokens,
-                new_reader=lambda: messages.new_reader(self._served, ask),
+                new_reader=lambda: messages.new_reader(served, ask),
             )
 
-        return Answer(generation, speak, self._culture, stream=bool(ask.stream))
+        return Answer(generation, speak, AnthropicCulture(served), stream=bool(ask.stream))
 
     async def count_tokens(self, request: Request) -> Response:
         ask = await self._desk.read(CountTokensRequest, request)
-        is_alias(self._served.id, ask.model)
-        return JSONResponse({"input_tokens": await messages.count_tokens(self._served, ask)})
+        served = self._desk.models.find(ask.model).served
+        return JSONResponse({"input_tokens": await messages.count_tokens(served, ask)})

@@ -20,8 +20,8 @@ class AnthropicCulture:
 
     def refusal(self, error: RequestError, asked: Speed) -> RequestError:
         """No place left at standard means that the whole machine is taken; without one at fast a client can still drop
-        `speed`, and a key's limit is the key's."""
-        if error.status != 429 or isinstance(error, OverLimit) or asked.mode is ModeName.FAST or asked.explicit:
+        `speed`, without one of a spark ask the main model, and a key's limit is the key's."""
+        if error.status != 429 or isinstance(error, OverLimit) or asked.mode is not ModeName.STANDARD or asked.explicit:
             return error
         return RequestError(OVERLOADED, error.message, retry_after=error.retry_after)
 
@@ -30,7 +30,7 @@ class AnthropicCulture:
         limits = limits_now(self._served, speed.mode, own, refused)
         pool = "anthropic-fast" if speed.mode is ModeName.FAST else "anthropic-ratelimit"
         headers = _window(f"{pool}-output-tokens", limits.output_tokens)
-        if speed.mode is ModeName.STANDARD or Kind.REQUESTS in own:
+        if speed.mode is not ModeName.FAST or Kind.REQUESTS in own:
             headers |= _window(f"{pool}-requests", limits.requests)
         if limits.input_tokens is not None:
             headers |= _window(f"{pool}-input-tokens", limits.input_tokens) | _window(f"{pool}-tokens", limits.tokens)

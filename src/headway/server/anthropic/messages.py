@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from headway.errors import RequestError
-from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
 from headway.sampling.params import SamplingParams
@@ -28,7 +27,7 @@ def check(ask: MessagesRequest) -> None:
 
 
 async def request(served: ServedModel, ask: MessagesRequest, answer_id: str) -> GenerateRequest:
-    """At standard mode until the speed is known. max_tokens is lowered to the room that the prompt leaves."""
+    """At the base mode until the speed is known. max_tokens is lowered to the room that the prompt leaves."""
     with _known_words():
         ids = await encode(served, _render(served, ask), "messages")
     held_to = await constraint(served, _form(ask), _forced(ask), template_tools(ask.tools))
@@ -36,7 +35,7 @@ async def request(served: ServedModel, ask: MessagesRequest, answer_id: str) -> 
         id=answer_id,
         prompt=ids,
         max_tokens=min(ask.max_tokens, check_room(served, ids, "messages")),
-        mode=ModeName.STANDARD,
+        mode=served.modes.base.name,
         sampling=SamplingParams(
             temperature=1.0 if ask.temperature is None else ask.temperature,
             top_p=1.0 if ask.top_p is None else ask.top_p,

@@ -95,7 +95,7 @@ class MessageRenderer(Renderer):
             "cache_read_input_tokens": output.cached_tokens,
             "output_tokens": output.usage.completion_tokens if output.usage is not None else 0,
             "service_tier": "standard",
-            "speed": str(self._mode),
+            "speed": "fast" if self._mode is ModeName.FAST else "standard",
         }
 
     def _more(self) -> Json:

@@ -16,7 +16,7 @@ class MessageUsage(Shape):
     cache_read_input_tokens: int = Field(description="prompt tokens found in the prefix cache")
     output_tokens: int
     service_tier: Literal["standard"]
-    speed: Literal["standard", "fast"] = Field(description="the mode that was served")
+    speed: Literal["standard", "fast"] = Field(description="fast, or standard for all else that was served")
 
 
 class TextBlock(Shape):

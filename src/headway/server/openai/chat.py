@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.errors import RequestError
-from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest, TokenLogprob
 from headway.runtime.served import ServedModel
 from headway.server.constraint import ForcedCall, check_together, constraint
@@ -43,7 +42,7 @@ def check(ask: ChatRequest) -> None:
 async def requests(
     served: ServedModel, ask: ChatRequest, answer_id: str, default_max_tokens: int | None
 ) -> list[GenerateRequest]:
-    """One per choice, at standard mode until the speed is known. max_tokens is lowered to the room that the prompt leaves."""
+    """One per choice, at the base mode until the speed is known. max_tokens is lowered to the room that the prompt leaves."""
     ids = await encode(served, _render(served, ask), "messages")
     room = check_room(served, ids, "messages")
     wanted = ask.max_completion_tokens if ask.max_completion_tokens is not None else ask.max_tokens
@@ -57,7 +56,7 @@ async def requests(
             id=f"{answer_id}-{choice}",
             prompt=ids,
             max_tokens=max_tokens,
-            mode=ModeName.STANDARD,
+            mode=served.modes.base.name,
             sampling=sampling_params(ask, choice, served.info.vocab_size, logprobs),
             stop=stop_strings(ask),
             ignore_eos=bool(ask.ignore_eos),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.errors import RequestError
-from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest, TokenLogprob
 from headway.runtime.served import ServedModel
 from headway.server.constraint import constraint
@@ -92,7 +91,7 @@ def _from_ids(served: ServedModel, ids: list[int], path: str) -> Prompt:
 async def requests(
     served: ServedModel, ask: CompletionRequest, all_prompts: Sequence[Prompt], answer_id: str
 ) -> list[GenerateRequest]:
-    """One per choice, prompt by prompt, at standard mode until the speed is known. Seeds count within a prompt, so that
+    """One per choice, prompt by prompt, at the base mode until the speed is known. Seeds count within a prompt, so that
     each prompt's output is what it would be alone."""
     n = ask.n or 1
     held_to = await constraint(served, form_of(ask))
@@ -101,7 +100,7 @@ async def requests(
             id=f"{answer_id}-{nth * n + choice}",
             prompt=prompt.ids,
             max_tokens=_fitting_max_tokens(served, ask, prompt),
-            mode=ModeName.STANDARD,
+            mode=served.modes.base.name,
             sampling=sampling_params(ask, choice, served.info.vocab_size, ask.logprobs),
             stop=stop_strings(ask),
             ignore_eos=bool(ask.ignore_eos),

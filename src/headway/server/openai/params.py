@@ -8,10 +8,10 @@ from typing import Any
 from starlette.requests import HTTPConnection
 
 from headway.errors import RequestError
-from headway.runtime.served import ServedModel
 from headway.sampling.params import SamplingParams
 from headway.server.body import show
 from headway.server.constraint import ForcedCall, Form
+from headway.server.models import Named
 from headway.server.modes import PACE_HEADER, TTFT_HEADER, Speed, resolve_speed
 from headway.server.openai.schemas import MAX_SEED, GenerationBody
 
@@ -98,12 +98,10 @@ def check_token_ids(ids: Sequence[int], vocab_size: int, path: str) -> None:
         raise RequestError(400, message, param="prompt")
 
 
-def speed_of(served: ServedModel, ask: GenerationBody, connection: HTTPConnection) -> Speed:
+def speed_of(named: Named, ask: GenerationBody, connection: HTTPConnection) -> Speed:
     """What is asked for in the body and the headers. Raises RequestError."""
     return resolve_speed(
-        served.id,
-        served.modes,
-        model=ask.model,
+        named,
         tier=ask.service_tier,
         tpot_ms=connection.headers.get(PACE_HEADER),
         ttft_ms=connection.headers.get(TTFT_HEADER),

@@ -9,7 +9,6 @@ from headway.errors import RequestError
 from headway.server.answer import Answer
 from headway.server.body import show
 from headway.server.endpoint import Desk
-from headway.server.openai.limits import OpenAICulture
 from headway.server.responses.schemas import PromptBody, ResponsesRequest
 from headway.server.responses.shapes import LARGEST_PAGE, PAGE
 from headway.server.responses.store import ResponseStore, StoredResponse
@@ -22,12 +21,11 @@ class ResponsesEndpoints:
         self._desk = desk
         self._turns = turns
         self._store = store
-        self._culture = OpenAICulture(desk.served)
 
     async def create(self, request: Request) -> Response:
         ask = await self._desk.read(ResponsesRequest, request)
         turn = await self._turns.prepare(ask, request)
-        return Answer(turn.generation, turn.speak, self._culture, stream=bool(ask.stream), keep=turn.keep)
+        return Answer(turn.generation, turn.speak, turn.culture, stream=bool(ask.stream), keep=turn.keep)
 
     async def input_tokens(self, request: Request) -> Response:
         ask = await self._desk.read(PromptBody, request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headway.errors import RequestError
-from headway.modes import ModeName
 from headway.runtime.api import GenerateRequest
 from headway.runtime.served import ServedModel
 from headway.server.body import show
@@ -78,7 +77,7 @@ async def request(
     begun: Begun | None,
     default_max_tokens: int | None,
 ) -> tuple[GenerateRequest, Begun | None]:
-    """At standard mode until the speed is known; and what the prompt is begun with for the next one. items: the whole
+    """At the base mode until the speed is known; and what the prompt is begun with for the next one. items: the whole
     conversation; begun: known of the last one. max_output_tokens is lowered to the room that the prompt leaves; a response
     that only prepares the prompt is one token long."""
     if ask.truncation == "auto":
@@ -95,7 +94,7 @@ async def request(
         id=response_id,
         prompt=ids,
         max_tokens=1 if ask.generate is False else max_tokens,
-        mode=ModeName.STANDARD,
+        mode=served.modes.base.name,
         sampling=sampling_params(ask, 0, served.info.vocab_size, (ask.top_logprobs or 0) if wants_logprobs(ask) else None),
         stop=stop_strings(ask),
         ignore_eos=bool(ask.ignore_eos),

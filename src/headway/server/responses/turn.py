@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from starlette.requests import HTTPConnection
 
 from headway.errors import RequestError
+from headway.runtime.served import ServedModel
 from headway.server.answer import Keep
 from headway.server.body import show
 from headway.server.endpoint import Desk
 from headway.server.generation import Generation
-from headway.server.modes import Speed, is_alias
+from headway.server.modes import Speed
+from headway.server.openai.limits import OpenAICulture
 from headway.server.openai.params import speed_of
 from headway.server.prompt import Begun
 from headway.server.render import Json
@@ -28,9 +30,11 @@ from headway.server.visit import visit_of
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """generation: not yet started. speak: makes the renderer once the speed is known. keep: for `play`."""
+    """generation: not yet started. culture: of its model. speak: makes the renderer once the speed is known. keep: for
+    `play`."""
 
     generation: Generation
+    culture: OpenAICulture
     speak: Callable[[Speed], ResponseRenderer]
     keep: Keep
 
@@ -38,17 +42,16 @@ class Turn:
 class Turns:
     def __init__(self, desk: Desk, store: ResponseStore) -> None:
         self._desk = desk
-        self._served = desk.served
         self._store = store
 
     async def prepare(self, ask: ResponsesRequest, connection: HTTPConnection, recent: Recent | None = None) -> Turn:
         """recent: of a connection that goes on from its own responses. Raises RequestError 400 for what can't be answered."""
-        served = self._served
-        speed = speed_of(served, ask, connection)
+        named = self._desk.models.find(ask.model)
+        served, speed = named.served, speed_of(named, ask, connection)
         check(ask)
         response_id = f"resp_{uuid.uuid4().hex}"
         key = visit_of(connection).caller.share
-        items, begun = await self._conversation(ask, key, recent)
+        items, begun = await self._conversation(served, ask, key, recent)
         generate, begun = await request(served, ask, items, response_id, begun, self._desk.default_max_tokens)
         created = int(time.time())
 
@@ -68,23 +71,27 @@ class Turns:
             if ask.store is not False:
                 await self._store.put(key, stored)
 
-        return Turn(self._desk.generation(connection, speed, [generate], downgrade=self._desk.downgrade), speak, keep)
+        generation = self._desk.generation(connection, served, speed, [generate], downgrade=self._desk.downgrade)
+        return Turn(generation, OpenAICulture(served), speak, keep)
 
     async def count(self, ask: PromptBody, connection: HTTPConnection) -> int:
         """Tokens of the prompt."""
-        is_alias(self._served.id, ask.model)
-        items, _ = await self._conversation(ask, visit_of(connection).caller.share, None)
-        return await count_tokens(self._served, ask, items)
+        served = self._desk.models.find(ask.model).served
+        items, _ = await self._conversation(served, ask, visit_of(connection).caller.share, None)
+        return await count_tokens(served, ask, items)
 
-    async def _conversation(self, ask: PromptBody, key: str, recent: Recent | None) -> tuple[tuple[Item, ...], Begun | None]:
-        """Its items, and what is known of the prompt that they make."""
+    async def _conversation(
+        self, served: ServedModel, ask: PromptBody, key: str, recent: Recent | None
+    ) -> tuple[tuple[Item, ...], Begun | None]:
+        """Its items, and what is known of the prompt that they make for this model."""
         given = read_items(ask.input)
         previous_id = ask.previous_response_id
         if previous_id is None:
             return tuple(given), None
         if recent is not None and (known := recent.get(previous_id)) is not None:
             previous, begun = known
-            return (*previous.items, *given), begun
+            same = self._desk.models.find(previous.response["model"]).served is served
+            return (*previous.items, *given), begun if same else None
         stored = await self._store.get(key, previous_id)
         if stored is None:
             message = f"Previous response with id {show(previous_id)} not found; send the whole conversation as 'input'."

@@ -59,15 +59,14 @@ class ResponsesSocket:
         await websocket.accept()
         drain = self._desk.drain
         with drain.socket():
-            await _Connection(websocket, self._turns, drain, OpenAICulture(self._desk.served)).run()
+            await _Connection(websocket, self._turns, drain).run()
 
 
 class _Connection:
-    def __init__(self, websocket: WebSocket, turns: Turns, drain: Drain, culture: OpenAICulture) -> None:
+    def __init__(self, websocket: WebSocket, turns: Turns, drain: Drain) -> None:
         self._websocket = websocket
         self._turns = turns
         self._drain = drain
-        self._culture = culture
         self._recent = Recent()
         self._lanes: dict[str | None, deque[ResponseCreate]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -135,7 +134,7 @@ class _Connection:
         except RequestError as exc:
             if exc.status != 429:
                 raise
-            await self._send_error(exc, ask.stream_id, self._limit_headers(asked, exc))
+            await self._send_error(exc, ask.stream_id, _limit_headers(turn.culture, asked, exc))
             return
         renderer = turn.speak(generation.speed)
 
@@ -150,10 +149,6 @@ class _Connection:
         if not renderer.begun:
             raise failure
         await self._send(renderer.failure(failure), ask.stream_id)
-
-    def _limit_headers(self, asked: Speed, refused: RequestError) -> dict[str, str]:
-        own = refused.windows if isinstance(refused, OverLimit) else {}
-        return self._culture.headers(asked, own, refused)
 
     async def _send(self, events: list[Json], lane: str | None) -> None:
         for event in events:
@@ -190,6 +185,11 @@ def _read(data: bytes) -> ResponseCreate:
     if ask.stream is False:
         raise RequestError(400, "'stream' must be left out: a WebSocket always streams.", param="stream")
     return ask
+
+
+def _limit_headers(culture: OpenAICulture, asked: Speed, refused: RequestError) -> dict[str, str]:
+    own = refused.windows if isinstance(refused, OverLimit) else {}
+    return culture.headers(asked, own, refused)
 
 
 def _lane_of(data: bytes) -> str | None:
