@@ -79,12 +79,12 @@ def main() -> None:
     grammars = Compiler(tokenizer.token_bytes, tokenizer.eos_ids, tokenizer.encode)
     template = ChatTemplate(TEMPLATE)
     served = ServedModel("m", 1, tokenizer, template, MODES, engine.info, loop, 1, "made up", grammars)  # type: ignore[arg-type]
-    metrics, book = Metrics(MODES), open_book(config.ledger, config.prices)
+    metrics, book = Metrics({"m": MODES}), open_book(config.ledger, config.prices)
     quota = Quota(Allowance(config.limits, config.keys), "memory")
     keys = keyring(config, loopback=True)
     kept = open_store(config.server, config.ledger)
-    app = create_app(served, config.server, metrics, keyring=keys, quota=quota, book=book, responses=kept)
-    loop.start(metrics, [book] if book is not None else [])
+    app = create_app([served], config.server, metrics, keyring=keys, quota=quota, book=book, responses=kept)
+    loop.start(metrics.of("m"), [book] if book is not None else [])
     run_server(app, bind(config.server.host, 0), lambda url: print(url, flush=True))
     requests, sockets = app.state.drain.num_requests, app.state.drain.num_sockets
     loop.close()

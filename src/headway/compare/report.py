@@ -18,6 +18,7 @@ from headway.compare.result import CompareResult, SparkResult, mode_json, phase_
 from headway.compare.run import LOAD_TEMPERATURE
 from headway.compare.stats import ratio
 from headway.errors import UsageError
+from headway.modes import ModeName
 
 STDOUT = Path("-")
 UNKNOWN = "-"
