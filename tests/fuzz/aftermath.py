@@ -42,7 +42,7 @@ class Aftermath:
 
     def _left(self, now: dict[str, float]) -> dict[str, float]:
         left = {name: value for name, value in now.items() if name.startswith(NOTHING) and value}
-        left |= {name: now[name] for name in ('headway_kv_blocks{state="used"}',) if now[name]}
+        left |= {name: now[name] for name in ('headway_kv_blocks{model="m",state="used"}',) if now[name]}
         if now["headway_open_requests"] != 1:  # the one that asks
             left["headway_open_requests"] = now["headway_open_requests"]
         for name in ("headway_threads", "process_open_fds"):

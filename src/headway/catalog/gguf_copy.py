@@ -13,6 +13,7 @@ from gguf import GGUFReader, GGUFWriter
 READABLE = frozenset({Type.F32, Type.F16, Type.Q4_0, Type.Q4_1, Type.Q8_0, Type.Q4_K, Type.Q6_K})
 """By OpenVINO GenAI 2026.4's reader."""
 READABLE_NAMES = frozenset(kind.name for kind in READABLE)
+FILE_TYPE = "general.file_type"
 ENDS = ("token_embd.weight", "output.weight")
 NOT_AT_THE_ENDS = frozenset({Type.Q4_0, Type.Q4_1})
 """Types that it reads anywhere but there."""
@@ -26,7 +27,8 @@ def readable_copy(path: Path, target: Path) -> None:
     """The model, with what can't be read in 8 bits instead. The reader's weights are replaced by the file's own afterwards
     (engines/weights.py), so that nothing is lost by it. Raises OSError."""
     reader = GGUFReader(path)
-    writer = _writer(reader, target)
+    writer = _writer(reader, target, but={FILE_TYPE})
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)  # the reader looks it up among those that it knows
     for tensor in reader.tensors:
         if _is_readable(tensor.name, tensor.tensor_type):
             writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
@@ -57,9 +59,9 @@ def _is_readable(name: str, kind: Type) -> bool:
     return kind in READABLE and not (name in ENDS and kind in NOT_AT_THE_ENDS)
 
 
-def _writer(reader: GGUFReader, target: Path) -> GGUFWriter:
+def _writer(reader: GGUFReader, target: Path, but: Collection[str] = ()) -> GGUFWriter:
     writer = GGUFWriter(str(target), architecture_of(reader))
-    copy_facts(reader, writer)
+    copy_facts(reader, writer, but)
     return writer
 
 

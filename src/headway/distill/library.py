@@ -41,11 +41,11 @@ def standard_library() -> Library:
     return Library(tuple(sorted(texts)), tuple(sorted(functions)))
 
 
-def reference() -> str:
-    """The reference of the language, as Python's `help` prints it: prose of which `standard_library` has nothing."""
+def reference() -> list[str]:
+    """Chapters of the reference of the language, as `help` prints it: prose of which `standard_library` has nothing."""
     from pydoc_data.topics import topics
 
-    return "\n\n".join(text for _, text in sorted(topics.items()))
+    return [text for _, text in sorted(topics.items())]
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:

@@ -52,6 +52,8 @@ LAYERS = "layers.json"
 BATCH_TOKENS = 4096
 TRIAL_STEPS, TRIAL_TOKENS = 20, 2048
 """Of training that each choice of layers gets, before the best one is kept."""
+CHAPTER = 4_000
+"""Characters of each chapter of the held-out text that are read: all of them have their say."""
 GLANCE = 12
 """Answers on which the spark is tried during training."""
 
@@ -150,7 +152,7 @@ def _trained(
     write_gguf(part, source.model.path, values, len(choice.kept), options.quantization, name=name, description=about)
     part.replace(file)
     tokenizer, _ = load_texts(source.model, settings)
-    text = tokenizer.encode(reference())
+    text = [token for chapter in reference() for token in tokenizer.encode(chapter[:CHAPTER])]
     makers: list[tuple[str, Callable[[], Llama]]] = [
         ("the teacher", lambda: teacher),
         ("the spark", lambda: read_llama(file)),
