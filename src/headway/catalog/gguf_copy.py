@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFWriter
+
+logging.getLogger("gguf.gguf_writer").setLevel(logging.WARNING)  # it tells of every file
 
 READABLE = frozenset({Type.F32, Type.F16, Type.Q4_0, Type.Q4_1, Type.Q8_0, Type.Q4_K, Type.Q6_K})
 """By OpenVINO GenAI 2026.4's reader."""

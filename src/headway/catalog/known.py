@@ -53,6 +53,18 @@ KNOWN = {
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             licence="Apache-2.0",
             context_length=8192,
+            spark="smollm2-spark",
+        ),
+        KnownModel(
+            name="smollm2-spark",
+            title="smollm2-spark: 8 layers of smollm2, Q5_1",
+            distribution="headway-smollm2-spark",
+            version="0.1.0",
+            member="headway_smollm2_spark/smollm2-spark.Q5_1.gguf",
+            size=44_280_384,
+            sha256="4e30f1f8a548c8b7f6baa585c0ffef056c1d326455bf966c7df571ef3e654990",
+            licence="Apache-2.0",
+            context_length=8192,
         ),
     )
 }
