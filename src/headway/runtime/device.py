@@ -107,6 +107,8 @@ class Device:
                 outbox = self._taken(*planned, begun, hand_out)
                 if outbox.tokens:
                     pending = (planned[0], outbox)
+        except Exception:
+            log.exception("the device's thread has ended by an error of its own")
         finally:
             with self.lock:
                 left, self._stations = self._stations, []

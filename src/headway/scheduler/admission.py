@@ -12,6 +12,8 @@ from headway.scheduler.request import Request
 LONGEST_WAIT = 60.0
 """Seconds: clients take no longer `retry-after` seriously."""
 SHORTEST_WAIT = 0.1
+ELSEWHERE_WAIT = 1.0
+"""Where another model's requests are in the way: when those end is not known here."""
 
 Fits = Callable[[list[Request]], bool]
 """Whether so many requests can be there at once, as far as memory goes."""
@@ -120,8 +122,9 @@ class Admission:
         if len(self.seats[request.mode].running) >= mode.max_rows:
             queue = f" and its queue of {mode.max_waiting}" if mode.max_waiting else ""
             return Refused(f"all {mode.max_rows} places of mode {mode.name}{queue} are taken", self._next_seat(request))
+        others = " and those of another model" if self._promises.elsewhere() else ""
         return Refused(
-            f"{request.pace:.4g} tokens/s can't be promised now beside the {len(self.running())} requests that are running",
+            f"{request.pace:.4g} tokens/s can't be promised now beside the {len(self.running())} running requests{others}",
             self._next_seat(request),
         )
 
@@ -129,7 +132,7 @@ class Admission:
         """Seconds until there should be room: the running ones end at their own paces, one after the other, until all fits."""
         running = sorted(self.running(), key=_remaining)
         if not running:
-            return SHORTEST_WAIT
+            return ELSEWHERE_WAIT if self._promises.elsewhere() else SHORTEST_WAIT
         demands = [Demand.of([paced(request)])]  # with the last rows to leave, one more each time
         for last in reversed(running[1:]):
             demands.append(demands[-1].plus(paced(last)))
