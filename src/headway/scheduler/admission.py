@@ -124,7 +124,7 @@ class Admission:
             return Refused(f"all {mode.max_rows} places of mode {mode.name}{queue} are taken", self._next_seat(request))
         others = " and those of another model" if self._promises.elsewhere() else ""
         return Refused(
-            f"{request.pace:.4g} tokens/s can't be promised now beside the {len(self.running())} running requests{others}",
+            f"{request.pace:.4g} tokens/s can't be promised now beside the {len(self.running())} requests that run{others}",
             self._next_seat(request),
         )
 
