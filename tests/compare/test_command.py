@@ -35,7 +35,7 @@ def test_the_real_model_end_to_end() -> None:
     done = headway("--streams", "4", "--seconds", "12", "--json", "-")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)  # nothing else on stdout
-    assert report["modes"].keys() == {"standard", "fast"}
+    assert report["modes"].keys() == {"standard", "fast", "spark"}
     for mode in report["modes"].values():
         assert mode["errors"] == 0
         assert mode["tokens_per_second"] > 0
