@@ -25,6 +25,16 @@ app.add_typer(key_app, name="key")
 
 Config = Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures as JSON; - is stdout.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Your own prompts, JSON lines or text.  \\[default: made up]", show_default=False),
+]
+Minutes = Annotated[float | None, typer.Option(help="Instead: how long to train.", show_default=False)]
+Work = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Keeps answers and checkpoints.  \\[default: one for each model]", show_default=False),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")]
 
 
 def main() -> None:
@@ -217,21 +227,15 @@ def draft_head(
         typer.Option(metavar="FILE", help="The head.  \\[default: where serve finds it for this model]", show_default=False),
     ] = None,
     tokens: Annotated[int, typer.Option(help="Of the model's own answers, to learn from.")] = 400_000,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Your own prompts, JSON lines or text.  \\[default: made up]", show_default=False),
-    ] = None,
+    data: Data = None,
     epochs: Annotated[
         float | None, typer.Option(help="How often to go through the answers.  \\[default: 8]", show_default=False)
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Instead: how long to train.", show_default=False)] = None,
+    minutes: Minutes = None,
     vocabulary: Annotated[int, typer.Option(help="Tokens that can be guessed: the most frequent ones.")] = 8192,
-    work: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keeps answers and checkpoints.  \\[default: one for each model]", show_default=False),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    work: Work = None,
+    resume: Resume = False,
+    config: Config = None,
     json_path: Json = None,
 ) -> None:
     """Train a draft head for a model: it guesses the next tokens, so that a request alone is served faster."""
@@ -253,22 +257,16 @@ def distill(
         Path | None, typer.Option(metavar="DIR", help="The model and its card.  \\[default: MODEL-spark]", show_default=False)
     ] = None,
     tokens: Annotated[int, typer.Option(help="Of the teacher's own answers, to learn from.")] = 1_000_000,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Your own prompts, JSON lines or text.  \\[default: made up]", show_default=False),
-    ] = None,
+    data: Data = None,
     epochs: Annotated[
         float | None, typer.Option(help="How often to go through the answers.  \\[default: 4]", show_default=False)
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Instead: how long to train.", show_default=False)] = None,
+    minutes: Minutes = None,
     steps: Annotated[int | None, typer.Option(help="Instead: how many batches.", show_default=False)] = None,
     quantization: Annotated[str, typer.Option(help="Of the file: q8_0, q5_1 or q4_1.")] = "q8_0",
-    work: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keeps answers and checkpoints.  \\[default: one for each model]", show_default=False),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings; ./headway.toml if it exists.", show_default=False)] = None,
+    work: Work = None,
+    resume: Resume = False,
+    config: Config = None,
     json_path: Json = None,
 ) -> None:
     """Make a smaller, quicker model of a larger one: a spark."""

@@ -10,6 +10,7 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 from gguf import GGUFReader, GGUFWriter
+from numpy.typing import NDArray
 
 logging.getLogger("gguf.gguf_writer").setLevel(logging.WARNING)  # it tells of every file
 
@@ -19,7 +20,7 @@ READABLE_NAMES = frozenset(kind.name for kind in READABLE)
 FILE_TYPE = "general.file_type"
 ENDS = ("token_embd.weight", "output.weight")
 NOT_AT_THE_ENDS = frozenset({Type.Q4_0, Type.Q4_1})
-"""Types that it reads anywhere but there."""
+"""Types whose zero points it rounds: products get the file's own weights afterwards, but the table of embeddings doesn't."""
 
 
 def is_readable(path: Path) -> bool:
@@ -27,8 +28,8 @@ def is_readable(path: Path) -> bool:
 
 
 def readable_copy(path: Path, target: Path) -> None:
-    """The model, with what can't be read in 8 bits instead. The reader's weights are replaced by the file's own afterwards
-    (engines/weights.py), so that nothing is lost by it. Raises OSError."""
+    """The model, with what can't be read in 8 bits instead. Products get the file's own weights later (engines/weights.py);
+    the table of embeddings stays at 8 bits. Raises OSError."""
     reader = GGUFReader(path)
     writer = _writer(reader, target, but={FILE_TYPE})
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)  # the reader looks it up among those that it knows
@@ -36,15 +37,13 @@ def readable_copy(path: Path, target: Path) -> None:
         if _is_readable(tensor.name, tensor.tensor_type):
             writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
             continue
-        values = np.ascontiguousarray(gguf.dequantize(tensor.data, tensor.tensor_type), np.float32)
-        kind = Type.F16 if values.shape[-1] % gguf.GGML_QUANT_SIZES[Type.Q8_0][0] else Type.Q8_0
-        writer.add_tensor(tensor.name, gguf.quantize(values, kind), raw_dtype=kind)
-    _write(writer)
+        add_values(writer, tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type), Type.Q8_0)
+    write(writer)
 
 
 def copy_without_tensors(path: Path, target: Path) -> None:
     """All that a tokenizer needs. Raises OSError."""
-    _write(_writer(GGUFReader(path), target))
+    write(_writer(GGUFReader(path), target))
 
 
 def copy_facts(reader: GGUFReader, writer: GGUFWriter, but: Collection[str] = ()) -> None:
@@ -68,7 +67,19 @@ def _writer(reader: GGUFReader, target: Path, but: Collection[str] = ()) -> GGUF
     return writer
 
 
-def _write(writer: GGUFWriter) -> None:
+def add_values(writer: GGUFWriter, name: str, values: NDArray[np.float32], kind: Type) -> None:
+    """A vector stays as it is; a matrix is quantized, to f16 where a block of `kind` doesn't divide its rows."""
+    values = np.ascontiguousarray(values, np.float32)
+    if values.ndim < 2:
+        writer.add_tensor(name, values)
+        return
+    if values.shape[-1] % gguf.GGML_QUANT_SIZES[kind][0]:
+        kind = Type.F16
+    writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
+
+
+def write(writer: GGUFWriter) -> None:
+    """All that was added, and the end of the file. Raises OSError."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

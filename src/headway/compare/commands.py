@@ -85,10 +85,15 @@ def _compare_embedded(model: str, spark: str | None, streams: int, seconds: floa
 def _command(model: str | None, url: str | None, spark: str | None, streams: int, seconds: float) -> str:
     words = ["headway", "compare"]
     if model is not None:
-        words.append(Path(model).name if Path(model).is_absolute() else model)  # a report names no folder of its author
+        words.append(_shown(model))
     if url is not None:
         words += ["--url", url]
     if spark is not None:
-        words += ["--spark", Path(spark).name if Path(spark).is_absolute() else spark]
+        words += ["--spark", _shown(spark)]
     words += ["--streams", str(streams), "--seconds", f"{seconds:g}"]
     return shlex.join(words)
+
+
+def _shown(model: str) -> str:
+    """A report names no folder of its author."""
+    return Path(model).name if Path(model).is_absolute() else model

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from headway.distill.gather import Stopped
 from headway.errors import UsageError
 
 CHECKPOINT = "checkpoint.pt"
@@ -63,6 +64,19 @@ def alone_in(work: Path, command: str) -> Iterator[None]:
             yield
     except Timeout:
         raise UsageError(f"another {command} works in {work}: give another --work") from None
+
+
+@contextlib.contextmanager
+def ending_well(work: Path) -> Iterator[None]:
+    """Of a command: who stops it is told how to go on, and what the disk refuses is one line. Raises SystemExit(128 + signal)
+    and UsageError."""
+    try:
+        yield
+    except Stopped as stopped:
+        print(f"headway: stopped {stopped.reached}; go on with: {resume_command()}", file=sys.stderr)
+        raise SystemExit(128 + stopped.number) from None
+    except OSError as error:
+        raise UsageError(f"{error.filename or work} can't be used: {error.strerror or error}") from None
 
 
 def resume_command() -> str:

@@ -57,9 +57,7 @@ def assemble(model: LocalModel, settings: Settings, say: Say, spark: LocalModel 
 
 
 def _of_spark(spark: LocalModel, settings: Settings, say: Say, device: Device, main: ServedModel) -> Assembled:
-    own = settings.with_overrides(
-        {"model.id": settings.model.spark_id, "scheduler.max_rows": settings.modes.spark.max_rows, "scheduler.fast_rows": 1}
-    )
+    own = settings.with_overrides({"scheduler.max_rows": settings.modes.spark.max_rows, "scheduler.fast_rows": 1})
     own = own.model_copy(update={"model": own.model.model_copy(update={"id": settings.model.spark_id, "chat_template": None})})
     name = settings.model.spark_id or spark.id
     if name in (main.id, f"{main.id}-fast"):

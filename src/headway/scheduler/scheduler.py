@@ -15,7 +15,7 @@ from headway.scheduler.cost import CostModel
 from headway.scheduler.foreseen import Foreseen, Trust
 from headway.scheduler.limits import Limits
 from headway.scheduler.phrases import PhraseBooks
-from headway.scheduler.promises import Demand, Promises, paced
+from headway.scheduler.promises import Demand, Promises
 from headway.scheduler.request import Request
 from headway.scheduler.sharing import Pressing
 from headway.scheduler.sizes import StepSizes
@@ -114,7 +114,7 @@ class Scheduler:
 
     def share(self) -> float:
         """Of the device's time, that is promised to those who are here."""
-        return self.promises.share(Demand.of(paced(r) for r in self.running()))
+        return self.promises.share(Demand.of_requests(self.running()))
 
     def plan(self, now: float, until: float = math.inf) -> Step | None:
         """The next step, which should have ended at `until` for another model's sake; None if there is nothing to do."""

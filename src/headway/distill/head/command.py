@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from headway.compare.progress import Bar
 from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.config import Settings
 from headway.distill.data_file import read_prompts
-from headway.distill.gather import Gathered, Source, Stopped, gather, open_source
+from headway.distill.gather import Gathered, Source, gather, open_source
 from headway.distill.head.accuracy import accuracy
 from headway.distill.head.report import Result, figures, print_report, to_json
 from headway.distill.known import Features
@@ -31,7 +30,7 @@ from headway.distill.workplace import (
     check_folder,
     check_length,
     check_libraries,
-    resume_command,
+    ending_well,
 )
 from headway.errors import UsageError
 
@@ -73,21 +72,15 @@ def draft_head_command(settings: Settings, options: DraftHeadOptions, *, json_pa
     model = resolve(settings.model.name)
     out = options.out or own_path(model.sha256)
     work = options.work or home() / "distill" / model.sha256[:DIGITS]
-    try:
-        with _opened(work, out), Bar(Console(stderr=True)) as bar:
-            check_checkpoint(work, resume=options.resume)
-            source = open_source(model, settings, bar, _features)
-            gathered = gather(source, settings, prompts, options.tokens, work, bar)
-            result, head = _trained(source, gathered, settings, options, prompts.name, work / CHECKPOINT, bar)
-            part = out.with_name(out.name + ".part")
-            head.save(part)
-            part.replace(out)
-            (work / CHECKPOINT).unlink(missing_ok=True)
-    except Stopped as stopped:
-        print(f"headway: stopped {stopped.reached}; go on with: {resume_command()}", file=sys.stderr)
-        raise SystemExit(128 + stopped.number) from None
-    except OSError as error:
-        raise UsageError(f"{error.filename or work} can't be used: {error.strerror or error}") from None
+    with ending_well(work), _opened(work, out), Bar(Console(stderr=True)) as bar:
+        check_checkpoint(work, resume=options.resume)
+        source = open_source(model, settings, bar, _features)
+        gathered = gather(source, settings, prompts, options.tokens, work, bar)
+        result, head = _trained(source, gathered, settings, options, prompts.name, work / CHECKPOINT, bar)
+        part = out.with_name(out.name + ".part")
+        head.save(part)
+        part.replace(out)
+        (work / CHECKPOINT).unlink(missing_ok=True)
     print_report(result, out, out.absolute() == own_path(model.sha256), Console(stderr=json_path == STDOUT))
     if json_path is not None:
         write_json(to_json(result, out, dict(head.card)), json_path)

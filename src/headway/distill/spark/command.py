@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from headway.compare.progress import Bar
 from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.config import Settings
 from headway.distill.data_file import read_prompts
-from headway.distill.gather import Gathered, Source, Stopped, gather, open_source
+from headway.distill.gather import Gathered, Source, gather, open_source
 from headway.distill.known import Likeliest
 from headway.distill.library import reference
 from headway.distill.memory import keep_freed_memory
@@ -35,7 +34,7 @@ from headway.distill.workplace import (
     check_folder,
     check_length,
     check_libraries,
-    resume_command,
+    ending_well,
 )
 from headway.errors import UsageError
 from headway.runtime.texts import load_texts
@@ -90,18 +89,13 @@ def distill_command(settings: Settings, options: DistillOptions, *, json_path: P
     work = options.work or home() / "distill" / f"{model.sha256[:DIGITS]}-spark"
     check_folder("--out", out.absolute().parent)
     try:
-        with alone_in(work, "headway distill"), Bar(Console(stderr=True)) as bar:
+        with ending_well(work), alone_in(work, "headway distill"), Bar(Console(stderr=True)) as bar:
             check_checkpoint(work, resume=options.resume)
             source = open_source(model, settings, bar, lambda ends, layers: Likeliest())
             gathered = gather(source, settings, prompts, options.tokens, work, bar)
             result, file, losses = _trained(source, info, gathered, settings, options, prompts.name, work, out, bar)
             for name in (CHECKPOINT, LAYERS):
                 (work / name).unlink(missing_ok=True)
-    except Stopped as stopped:
-        print(f"headway: stopped {stopped.reached}; go on with: {resume_command()}", file=sys.stderr)
-        raise SystemExit(128 + stopped.number) from None
-    except OSError as error:
-        raise UsageError(f"{error.filename or work} can't be used: {error.strerror or error}") from None
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise

@@ -10,7 +10,7 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 from numpy.typing import NDArray
 
-from headway.catalog.gguf_copy import architecture_of, copy_facts
+from headway.catalog.gguf_copy import add_values, architecture_of, copy_facts, write
 
 KINDS = {
     "q8_0": (GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0),
@@ -46,13 +46,10 @@ def write_gguf(
     writer.add_file_type(file_type)
     for tensor in reader.tensors:
         if not tensor.name.startswith("blk.") and not tensor.name.startswith("output_norm"):
-            _add(writer, tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type), quantized)
+            add_values(writer, tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type), quantized)
     for key, values in _named(weights, architecture, reader, num_layers):
-        _add(writer, key, values, quantized)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+        add_values(writer, key, values, quantized)
+    write(writer)
 
 
 def _named(
@@ -83,14 +80,3 @@ def interleaved(values: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
 
 def _architecture(name: str) -> gguf.MODEL_ARCH:
     return next(arch for arch, known in gguf.MODEL_ARCH_NAMES.items() if known == name)
-
-
-def _add(writer: GGUFWriter, name: str, values: NDArray[np.float32], kind: GGMLQuantizationType) -> None:
-    values = np.ascontiguousarray(values, np.float32)
-    if values.ndim < 2:
-        writer.add_tensor(name, values)
-        return
-    block, _ = gguf.GGML_QUANT_SIZES[kind]
-    if values.shape[-1] % block:
-        kind = GGMLQuantizationType.F16
-    writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
