@@ -252,7 +252,9 @@ def draft_head(
 @app.command()
 def distill(
     model: Annotated[str | None, typer.Argument(help="The teacher; as for serve, a GGUF.", show_default=False)] = None,
-    layers: Annotated[int, typer.Option(help="Of the teacher's, that are kept.")] = 8,
+    layers: Annotated[
+        int | None, typer.Option(help="Of the teacher's, that are kept.  \\[default: 8]", show_default=False)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The model and its card.  \\[default: MODEL-spark]", show_default=False)
     ] = None,
@@ -264,6 +266,12 @@ def distill(
     minutes: Minutes = None,
     steps: Annotated[int | None, typer.Option(help="Instead: how many batches.", show_default=False)] = None,
     quantization: Annotated[str, typer.Option(help="Of the file: q8_0, q5_1 or q4_1.")] = "q8_0",
+    vocabulary: Annotated[
+        int | None, typer.Option(help="Tokens that it speaks with: fewer are quicker.  \\[default: all]", show_default=False)
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="SPARK", help="Go on from a spark instead of choosing layers.", show_default=False)
+    ] = None,
     work: Work = None,
     resume: Resume = False,
     config: Config = None,
@@ -275,7 +283,7 @@ def distill(
 
     distill_command(
         load(config).with_overrides({"model.name": model}),
-        DistillOptions(layers, out, tokens, data, epochs, minutes, steps, quantization, work, resume),
+        DistillOptions(layers, out, tokens, data, epochs, minutes, steps, quantization, vocabulary, start, work, resume),
         json_path=json_path,
     )
 

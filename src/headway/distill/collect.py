@@ -21,7 +21,7 @@ ROWS = 64
 ROW_TOKENS = 1024
 """Room for a prompt and its answer."""
 STEP_TOKENS = 192
-LONGEST_ANSWER, SHORTEST_LIMIT, SHORTEST_ANSWER = 320, 80, 16
+LONGEST_ANSWER, SHORTEST_LIMIT, SHORTEST_ANSWER = 320, 80, 3
 """Tokens: an answer is cut at a limit drawn between the first two, and dropped if it is shorter than the third."""
 LONGEST_QUESTION = 60
 GREEDY_SHARE = 0.6

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from headway.compare.prompts import PROMPTS
+from headway.distill.facts import short_question
 from headway.distill.library import standard_library
 from headway.distill.topics import ABOUT_A_TEXT, ABOUT_CODE, ARITHMETIC, PROGRAMMING, TASKS, TOPICS
 
@@ -16,6 +17,8 @@ Messages = list[dict[str, Any]]
 HELD_OUT_SHARE = 20
 """One in so many of a user's own prompts is held out, MOST_HELD_OUT at the most."""
 MOST_HELD_OUT = 64
+SHORT_SHARE = 0.5
+"""Of the made-up prompts are short questions: with their short answers they are a tenth of the tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +44,18 @@ class Prompts(Protocol):
 
 
 class MadeUp:
-    """Questions of the model's own, tasks over topics, code, arithmetic, and texts to work on. The prompts of headway's own
-    benchmarks are held out."""
+    """Questions of the model's own, short ones about facts, tasks over topics, code, arithmetic, and texts to work on. The
+    prompts of headway's own benchmarks are held out."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.name = f"made up by headway, set 1, seed {seed}"
+        self.name = f"made up by headway, set 2, seed {seed}"
         self.held_out = [asked(text) for text in PROMPTS]
         self._seed = seed
 
     def at(self, number: int) -> Prompt:
         r = random.Random(f"prompt {self._seed} {number}")
+        if r.random() < SHORT_SHARE:
+            return Prompt(asked(short_question(r)))
         kind = r.random()
         if kind < 0.35:
             return Prompt(None)

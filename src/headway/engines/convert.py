@@ -109,6 +109,7 @@ def _convert(gguf: Path, original: Path, folder: Path, weights: str, smoothing: 
     import openvino as ov
     import openvino_genai
 
+    from headway.engines.shortlist import output_tokens, restrict
     from headway.engines.smooth import smooth
     from headway.engines.weights import repair
 
@@ -125,6 +126,8 @@ def _convert(gguf: Path, original: Path, folder: Path, weights: str, smoothing: 
             except ModelError:
                 if required:
                     raise
+        if tokens := output_tokens(original):
+            restrict(model, tokens)
         ov.save_model(model, folder / GRAPH, compress_to_fp16=False)
         del model
         for name in (GRAPH, "openvino_model.bin"):

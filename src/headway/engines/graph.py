@@ -94,7 +94,7 @@ def _constants(node: Any) -> list[Any]:
 def ends(model: ov.Model) -> Ends:
     """Of a model that isn't paged yet. Raises ModelError if it isn't built as most are: a table of embeddings, and at the end a
     norm and a matrix."""
-    last = _output_product(model)
+    last = output_product(model)
     output = constant_value(last.input_value(1).get_node())
     norm = next(
         (v for i in last.input_value(0).get_node().input_values() if (v := constant_value(i.get_node())) is not None), None
@@ -111,7 +111,7 @@ def ends(model: ov.Model) -> Ends:
 
 def num_layers(model: ov.Model) -> int:
     """Of a model that isn't paged yet. Raises ModelError if they can't be told apart."""
-    return len(_residual_stream(_output_product(model).input_value(0).get_node()))
+    return len(_residual_stream(output_product(model).input_value(0).get_node()))
 
 
 def read_ends(folder: Path) -> tuple[Ends, int]:
@@ -142,7 +142,7 @@ def constant_value(node: Any) -> NDArray[np.float32] | None:
     return left * right if kind == "Multiply" else left - right
 
 
-def _output_product(model: ov.Model) -> Any:
+def output_product(model: ov.Model) -> Any:
     """The last matrix product, over the vocabulary."""
     node = model.get_results()[0].input_value(0).get_node()
     while node.get_type_name() != "MatMul":
@@ -155,7 +155,7 @@ def _output_product(model: ov.Model) -> Any:
 def _sample_only(model: ov.Model) -> tuple[Any, Any]:
     """A Gather before the last matrix: the vocabulary's logits are the widest product, few rows need it. Returns what comes
     before the Gather, and its positions."""
-    node = _output_product(model)
+    node = output_product(model)
     before = node.input_value(0)
     positions = ops.parameter([-1], np.int64, name=SAMPLED)
     positions.output(0).set_names({SAMPLED})

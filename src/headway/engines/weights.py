@@ -53,10 +53,10 @@ class Product:
                 self._set(node, weights)
 
     def _set(self, node: Any, weights: Matrix) -> None:
-        node.input(1).replace_source_output(_int8(weights).output(0))
+        node.input(1).replace_source_output(int8(weights).output(0))
 
     def _fuse(self) -> None:
-        fused = ops.matmul(self.source, _int8(np.concatenate(self.weights)), False, True)
+        fused = ops.matmul(self.source, int8(np.concatenate(self.weights)), False, True)
         rows = ops.constant(np.array([w.shape[0] for w in self.weights], np.int64))
         split = ops.variadic_split(fused, ops.constant(np.int64(-1)), rows)
         for i, node in enumerate(self.nodes):
@@ -171,7 +171,7 @@ def _uninterleaved(weights: Matrix, heads: int) -> Matrix:
     return weights.reshape(heads, rows // heads // 2, 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
-def _int8(weights: Matrix) -> Any:
+def int8(weights: Matrix) -> Any:
     """Constant i8 -> f16 x scale -> f32: a form that the CPU plugin keeps compressed."""
     scale = (np.abs(weights).max(1, keepdims=True) / 127.0).astype(np.float16)
     scale[scale == 0] = np.float16(1e-4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import gguf
@@ -32,9 +32,11 @@ def write_gguf(
     *,
     name: str,
     description: str,
+    facts: Mapping[str, str | Sequence[int]] | None = None,
 ) -> None:
     """weights: of the layers and the last norm, by their names in Transformers without `model.`. Embeddings and output matrix
-    are the teacher's. kind: of KINDS, for matrices; rows that its blocks don't divide are written as f16. Raises OSError."""
+    are the teacher's. kind: of KINDS, for matrices; rows that its blocks don't divide are written as f16. facts: more of the
+    file's metadata. Raises OSError."""
     reader = GGUFReader(teacher)
     architecture = architecture_of(reader)
     quantized, file_type = KINDS[kind]
@@ -44,6 +46,11 @@ def write_gguf(
     writer.add_name(name)
     writer.add_description(description)
     writer.add_file_type(file_type)
+    for key, fact in (facts or {}).items():
+        if isinstance(fact, str):
+            writer.add_string(key, fact)
+        else:
+            writer.add_array(key, list(fact))
     for tensor in reader.tensors:
         if not tensor.name.startswith("blk.") and not tensor.name.startswith("output_norm"):
             add_values(writer, tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type), quantized)

@@ -66,6 +66,11 @@ class Llama:
         body.norm = copy.deepcopy(self.body.norm)
         return Llama(body, self.embeddings, self.output)
 
+    def with_body_of(self, other: Llama) -> Llama:
+        """The layers and the last norm of another one between these ends."""
+        other.body.embed_tokens = self.body.embed_tokens
+        return Llama(other.body, self.embeddings, self.output)
+
     def trained(self) -> dict[str, Tensor]:
         """What a training changes, by name: the layers and the last norm."""
         for parameter in self.body.parameters():

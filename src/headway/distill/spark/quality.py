@@ -14,6 +14,7 @@ from headway.distill.answers import Answers
 from headway.distill.loss import Tensor
 from headway.distill.spark.examples import Examples
 from headway.distill.spark.llama import Llama
+from headway.distill.spark.vocabulary import OutputVocabulary
 
 BATCH_TOKENS = 4096
 WINDOW_TOKENS, MOST_WINDOWS = 512, 32
@@ -29,23 +30,27 @@ class Quality:
     perplexity: float
 
 
-def quality(model: Llama, held_out: Answers, text: Sequence[int]) -> Quality:
-    """held_out: the teacher's greedy answers to prompts that nobody learned from."""
-    return Quality(agreement(model, held_out), perplexity(model, text))
+def quality(model: Llama, held_out: Answers, text: Sequence[int], vocabulary: OutputVocabulary | None = None) -> Quality:
+    """held_out: the teacher's greedy answers to prompts that nobody learned from. vocabulary: that the model speaks with, if
+    not with the teacher's; what is counted are still the teacher's tokens."""
+    if vocabulary is None:
+        return Quality(agreement(model, held_out), perplexity(model, text))
+    spelt = vocabulary.spell(text)
+    return Quality(agreement(model, *vocabulary.rewritten(held_out)), perplexity(model, spelt) ** (len(spelt) / len(text)))
 
 
-def agreement(model: Llama, held_out: Answers, most: int | None = None) -> float:
-    """most: tries no more answers than that."""
+def agreement(model: Llama, held_out: Answers, of: NDArray[np.int64] | None = None, most: int | None = None) -> float:
+    """of: which token each is a part of; a token is right if all its parts are. most: tries no more answers than that."""
+    of = np.arange(len(held_out.tokens)) if of is None else of
+    right, tried = np.ones(of.max(initial=0) + 1, bool), np.zeros(of.max(initial=0) + 1, bool)
     examples = Examples(held_out)
     batches = examples.in_order(BATCH_TOKENS) if most is None else [examples.batch(range(min(most, len(examples))))]
-    right = total = 0
     for batch in batches:
         x = _states(model, batch.tokens)[torch.from_numpy(batch.rows), torch.from_numpy(batch.columns)]
-        wanted = torch.from_numpy(held_out.tokens[batch.places])
-        for part, truth in zip(x.split(ROWS), wanted.split(ROWS), strict=True):
-            right += int((_logits(model, part).argmax(-1).cpu() == truth).sum())
-        total += len(wanted)
-    return right / max(1, total)
+        likeliest = torch.cat([_logits(model, part).argmax(-1).cpu() for part in x.split(ROWS)]).numpy()
+        np.logical_and.at(right, of[batch.places], likeliest == held_out.tokens[batch.places])
+        tried[of[batch.places]] = True
+    return float(right[tried].mean()) if tried.any() else 0.0
 
 
 def perplexity(model: Llama, text: Sequence[int]) -> float:

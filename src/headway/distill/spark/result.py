@@ -19,8 +19,9 @@ HELD_OUT_TEXT = "the reference of the Python language (pydoc_data)"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """how: the layers were chosen. prompts, tokens, answers: learned from. seconds: of training. held_out: tokens of the
-    teacher's greedy answers on which agreement was counted."""
+    """how: the layers were chosen. vocabulary: tokens that the spark speaks with, None = all; parts: how many of them
+    it says for one of its teacher's, on average. start: what it was trained on from. prompts, tokens, answers: learned from.
+    seconds: of training. held_out: tokens of the teacher's greedy answers on which agreement was counted."""
 
     name: str
     teacher: str
@@ -31,6 +32,9 @@ class Result:
     how: str
     quantization: str
     prompts: str
+    vocabulary: int | None
+    parts: float
+    start: str | None
     tokens: int
     answers: int
     epochs: float
@@ -60,6 +64,8 @@ def to_json(result: Result, file: Path, losses: list[float]) -> dict[str, Any]:
         },
         "layers": {"kept": list(result.kept), "chosen": result.how},
         "quantization": result.quantization,
+        "vocabulary": {"tokens": result.vocabulary, "for_one_of_the_teacher": round(result.parts, 4)},
+        "start": result.start,
         "data": {"prompts": result.prompts, "tokens": result.tokens, "answers": result.answers},
         "training": {
             "epochs": round(result.epochs, 3),
@@ -108,14 +114,26 @@ def card(result: Result, file: Path) -> str:
         f"- **Teacher**: {result.teacher}, SHA-256 `{result.sha256}`",
         f"- **Layers kept**: {', '.join(map(str, result.kept))} (chosen: {result.how}); embeddings and output matrix are the "
         "teacher's",
+        *_spoken(result),
         f"- **Data**: {result.tokens:,} tokens of {result.answers:,} of the teacher's own answers; prompts: {result.prompts}",
         f"- **Training**: {result.steps:,} steps, {result.epochs:.2f} epochs, {result.seconds / 60:.0f} minutes on "
         f"{result.device}; last loss {result.loss:.3f}",
+        *([f"- **Begun with**: {result.start}"] if result.start is not None else []),
         f"- **Licence**: {licence}",
         f"- **Made**: {datetime.now(UTC).date().isoformat()} by headway {__version__}",
         "",
     ]
     return "\n".join(lines)
+
+
+def _spoken(result: Result) -> list[str]:
+    if result.vocabulary is None:
+        return []
+    return [
+        f"- **Vocabulary**: it understands every token, and speaks with the {result.vocabulary:,} that its teacher uses most, "
+        f"of which it spells the others: {result.parts:.3f} for one of the teacher's. Agreement and perplexity are by the "
+        "teacher's tokens. headway computes no logits but these; other engines run the file as it is"
+    ]
 
 
 def print_result(result: Result, file: Path, console: Console) -> None:
