@@ -75,6 +75,10 @@ def serve(
     spark: Annotated[
         str | None, typer.Option(help="A smaller model to serve beside it, as mode spark; like MODEL.", show_default=False)
     ] = None,
+    draft_model: Annotated[
+        str | None,
+        typer.Option(help="A smaller model of the same vocabulary that guesses ahead; like MODEL.", show_default=False),
+    ] = None,
     chat_template: Annotated[
         Path | None, typer.Option(help="A Jinja file instead of the model's own.", show_default=False)
     ] = None,
@@ -112,6 +116,7 @@ def serve(
             "model.name": model,
             "model.id": model_id,
             "model.spark": spark,
+            "engine.draft_model": draft_model,
             "model.chat_template": chat_template,
             "server.port": port,
             "server.host": host,

@@ -94,7 +94,8 @@ class ModelSettings(_Section):
 class EngineSettings(_Section):
     """profile: "throughput" quantizes activations in larger groups, after the model was prepared for that. kv_memory: bytes of
     the KV cache; None = automatic. threads: None = as many as the machine has cores. draft_head: a file made by
-    `headway draft-head`, "none", or "auto": the one that headway has for the model, if it has one."""
+    `headway draft-head`, "none", or "auto": the one that headway has for the model, if it has one. draft_model: a smaller model
+    of the same vocabulary, as model.name, that guesses instead of a head."""
 
     name: Literal["openvino"] = "openvino"
     precision: Literal["f32", "bf16"] = "f32"
@@ -104,6 +105,7 @@ class EngineSettings(_Section):
     kv_memory: Bytes | None = None
     threads: int | None = Field(default=None, ge=1)
     draft_head: str = Field(default="auto", min_length=1)
+    draft_model: str | None = Field(default=None, min_length=1)
 
 
 class SchedulerSettings(_Section):

@@ -166,4 +166,4 @@ def test_a_head_that_fails_is_not_used_any_more(caplog: pytest.LogCaptureFixture
         answers, _ = serve(engine, LONG, LONG)
     assert answers == [chain(5, 40)] * 2
     assert engine.asked == 1
-    assert sum("the draft head failed" in record.message for record in caplog.records) == 1
+    assert sum("what makes drafts failed" in record.message for record in caplog.records) == 1

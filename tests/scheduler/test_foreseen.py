@@ -7,6 +7,7 @@ from machine import Machine
 
 from headway.modes import ModeName
 from headway.scheduler.foreseen import Foreseen, Trust, expected
+from headway.scheduler.lookup import DraftSource
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import MAX_FORESEEN, Received
 
@@ -25,7 +26,7 @@ def decoding(tokens: list[int], max_tokens: int = 20) -> Request:
 
 
 def foresee(r: Request, tokens: list[int], likelihoods: list[float], trust: Trust | None = None) -> None:
-    r.foreseen = Foreseen(len(r.tokens), tokens, likelihoods, trust or Trust())
+    r.foreseen = Foreseen(len(r.tokens), tokens, likelihoods, trust or Trust(), DraftSource.DRAFT_HEAD)
 
 
 def test_the_head_is_believed_at_first_and_then_known() -> None:
@@ -42,7 +43,7 @@ def test_the_head_is_believed_at_first_and_then_known() -> None:
 def test_experience_ends_at_the_first_wrong_guess() -> None:
     trust = Trust()
     sure, middling, last = trust.of(0.9), trust.of(0.5), trust.of(0.2)
-    Foreseen(0, [7, 8, 9], [0.9, 0.5, 0.2], trust).learn([7, 5, 9])
+    Foreseen(0, [7, 8, 9], [0.9, 0.5, 0.2], trust, DraftSource.DRAFT_HEAD).learn([7, 5, 9])
     assert trust.of(0.9) > sure
     assert trust.of(0.5) < middling
     assert trust.of(0.2) == last, "what came after a wrong guess says nothing"

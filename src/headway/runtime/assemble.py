@@ -12,6 +12,7 @@ from headway.errors import UsageError
 from headway.grammar.compiler import Compiler
 from headway.modes import Modes
 from headway.runtime.device import Device
+from headway.runtime.draft_model import open_draft_model
 from headway.runtime.kept import Keeper
 from headway.runtime.ladder import is_exact
 from headway.runtime.loop import EngineLoop
@@ -34,16 +35,18 @@ class Assembled:
     keeper: Keeper
 
 
-def assemble(model: LocalModel, settings: Settings, say: Say, spark: LocalModel | None = None) -> list[Assembled]:
-    """Load and calibrate a model, and its spark on the same device, if there is one. `say` is told, in a few words, what is
-    being done. Raises ModelError or UsageError."""
+def assemble(
+    model: LocalModel, settings: Settings, say: Say, spark: LocalModel | None = None, draft: LocalModel | None = None
+) -> list[Assembled]:
+    """Load and calibrate a model, and its spark on the same device, if there is one. draft: a smaller model that makes drafts
+    for the model. `say` is told, in a few words, what is being done. Raises ModelError or UsageError."""
     device = Device()
 
     def modes(costs: CostModel) -> Modes:
         available = 1.0 - settings.scheduler.spark_share if spark is not None else 1.0
         return modes_from(costs, settings.scheduler, settings.modes, available)
 
-    main = _assembled(model, settings, say, device, modes)
+    main = _assembled(model, settings, say, device, modes, draft)
     if spark is None:
         return [main]
     try:
@@ -70,7 +73,12 @@ def _of_spark(spark: LocalModel, settings: Settings, say: Say, device: Device, m
 
 
 def _assembled(
-    model: LocalModel, settings: Settings, say: Say, device: Device, modes_of: Callable[[CostModel], Modes]
+    model: LocalModel,
+    settings: Settings,
+    say: Say,
+    device: Device,
+    modes_of: Callable[[CostModel], Modes],
+    draft: LocalModel | None = None,
 ) -> Assembled:
     say("reading the tokenizer")
     tokenizer, template = load_texts(model, settings)
@@ -82,7 +90,10 @@ def _assembled(
     info = replace(engine.info, exact=is_exact(engine))
     modes = modes_of(costs)
     scheduler = _scheduler(opened, costs, modes, settings)
-    loop = EngineLoop(engine, scheduler, modes, tokenizer, device)
+    guesser = None
+    if draft is not None and settings.scheduler.speculation:
+        guesser = open_draft_model(draft, tokenizer, settings, lambda what: say(f"{what} (draft model)"))
+    loop = EngineLoop(engine, scheduler, modes, tokenizer, device, guesser)
     served = ServedModel(
         id=settings.model.id or model.id,
         created=int(time.time()),

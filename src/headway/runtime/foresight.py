@@ -1,11 +1,14 @@
-"""Asking the engine's draft head how requests go on."""
+"""Asking a draft head, or a draft model, how requests go on."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from headway.engines.base import Engine
+from headway.scheduler.lookup import DraftSource
 from headway.scheduler.request import Request
 from headway.scheduler.scheduler import Received, Scheduler
 from headway.scheduler.step import Step
@@ -13,18 +16,50 @@ from headway.scheduler.step import Step
 log = logging.getLogger("headway.loop")
 
 
-class Foresight:
-    """Used by the engine's thread alone. A head that fails costs speed, no more: it is not asked again."""
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """likelihoods[k]: what the guesser gives the k-th token if those before it are right."""
 
-    def __init__(self, engine: Engine, scheduler: Scheduler) -> None:
+    tokens: list[int]
+    likelihoods: list[float]
+
+
+class Guesser(Protocol):
+    source: DraftSource
+
+    def guess(self, asked: Sequence[tuple[int, Request]]) -> list[Guess]:
+        """How requests go on; each with the row of the last logits that its last token was sampled from."""
+
+    def close(self) -> None: ...
+
+
+class HeadGuesser:
+    """The draft head that the engine has."""
+
+    source = DraftSource.DRAFT_HEAD
+
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def guess(self, asked: Sequence[tuple[int, Request]]) -> list[Guess]:
+        guesses, likelihoods = self._engine.draft([place for place, _ in asked], [r.tokens[-1] for _, r in asked])
+        return [Guess(*both) for both in zip(guesses.tolist(), likelihoods.tolist(), strict=True)]
+
+    def close(self) -> None:
+        """It ends with the engine."""
+
+
+class Foresight:
+    """Used by the engine's thread alone. A guesser that fails costs speed, no more: it is not asked again."""
+
+    def __init__(self, guesser: Guesser | None, scheduler: Scheduler) -> None:
+        self._guesser = guesser
         self._scheduler = scheduler
-        self._works = engine.info.num_drafts > 0
         self._wanted: list[tuple[int, Request]] = []
 
     def note(self, step: Step, received: Sequence[Received]) -> None:
         """Of a step that is complete: for whom to ask before the next one starts."""
-        if not self._works:
+        if self._guesser is None:
             return
         wanted = self._scheduler.worth_foreseeing(received)
         self._wanted = _places(step, wanted) if wanted else []
@@ -32,16 +67,17 @@ class Foresight:
     def ask(self) -> None:
         """For those noted last. It takes a millisecond or so of the device, which is part of the next step."""
         asked, self._wanted = self._wanted, []
-        if not asked:
+        if not asked or self._guesser is None:
             return
         try:
-            guesses, likelihoods = self._engine.draft([place for place, _ in asked], [r.tokens[-1] for _, r in asked])
+            guesses = self._guesser.guess(asked)
         except Exception:  # whatever went wrong with guesses must not end the requests
-            log.exception("the draft head failed, and is not used any more")
-            self._works = False
+            log.exception("what makes drafts failed, and is not used any more")
+            self._guesser = None
             return
-        for (_, request), tokens, likely in zip(asked, guesses.tolist(), likelihoods.tolist(), strict=True):
-            self._scheduler.foresee(request, tokens, likely)
+        for (_, request), guess in zip(asked, guesses, strict=True):
+            if guess.tokens:
+                self._scheduler.foresee(request, guess.tokens, guess.likelihoods, self._guesser.source)
 
 
 def _places(step: Step, wanted: Sequence[Received]) -> list[tuple[int, Request]]:

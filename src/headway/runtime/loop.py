@@ -15,7 +15,7 @@ from headway.errors import RequestError
 from headway.modes import Modes
 from headway.runtime.api import Delta, FinishReason, GenerateRequest, TokenLogprob
 from headway.runtime.device import Device
-from headway.runtime.foresight import Foresight
+from headway.runtime.foresight import Foresight, Guesser, HeadGuesser
 from headway.runtime.live import Live
 from headway.runtime.observer import Observer, RequestLog, StepLog
 from headway.runtime.outbox import Outbox, outbox_of
@@ -52,8 +52,10 @@ class EngineLoop:
         modes: Modes,
         tokenizer: Tokenizer,
         device: Device | None = None,
+        guesser: Guesser | None = None,
     ) -> None:
-        """device: that it shares with other models; None = it has one of its own."""
+        """device: that it shares with other models; None = it has one of its own. guesser: what makes drafts besides the text;
+        None = the engine's draft head, if it has one."""
         self._engine = engine
         self._scheduler = scheduler
         self._modes = modes
@@ -68,7 +70,8 @@ class EngineLoop:
         self._leaving: dict[str, FinishReason] = {}
         self._accepting = True
         self._failures = 0
-        self._foresight = Foresight(engine, scheduler)
+        self._guesser = guesser or (HeadGuesser(engine) if engine.info.num_drafts else None)
+        self._foresight = Foresight(self._guesser, scheduler)
         self._device.join(self)
 
     def start(
@@ -207,6 +210,8 @@ class EngineLoop:
         self.stop_accepting()
         self.abort()
         self._device.leave(self)
+        if self._guesser is not None:
+            self._guesser.close()
         self._engine.close()
 
     def _leave(self, request_id: str, why: FinishReason) -> None:

@@ -63,7 +63,7 @@ def open_model(model: LocalModel, settings: Settings, say: Say) -> OpenModel:
 def draft_head(model: LocalModel, settings: Settings) -> Path | None:
     """The file with the draft head to use, if any. Raises UsageError for one that isn't there."""
     wanted = settings.engine.draft_head
-    if wanted == "none" or not settings.scheduler.speculation:
+    if wanted == "none" or settings.engine.draft_model is not None or not settings.scheduler.speculation:
         return None
     if wanted == "auto":
         return head_for(model.sha256)

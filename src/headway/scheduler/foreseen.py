@@ -1,8 +1,10 @@
-"""What the engine's draft head guesses that a request will say next, and how far its word can be trusted."""
+"""What a draft head or model guesses that a request will say next, and how far its word can be trusted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from headway.scheduler.lookup import DraftSource
 
 BINS = 8
 LEARN = 0.02
@@ -30,7 +32,10 @@ class Foreseen:
     """Guesses for the tokens from position `position` on; likelihoods[k]: what the head gives the k-th if those before it are
     right."""
 
-    def __init__(self, position: int, tokens: Sequence[int], likelihoods: Sequence[float], trust: Trust) -> None:
+    def __init__(
+        self, position: int, tokens: Sequence[int], likelihoods: Sequence[float], trust: Trust, source: DraftSource
+    ) -> None:
+        self.source = source
         self.position = position
         self.tokens = list(tokens)
         self.survivals = [trust.of(p) for p in likelihoods]

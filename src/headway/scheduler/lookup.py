@@ -35,6 +35,7 @@ class DraftSource(StrEnum):
     PREDICTION = "prediction"
     EARLIER_ANSWER = "earlier_answer"
     DRAFT_HEAD = "draft_head"
+    DRAFT_MODEL = "draft_model"
     GRAMMAR = "grammar"
     """What a constraint on the output forces."""
 

@@ -185,7 +185,8 @@ class Request:
         """Count the drafts of a step, if it had any."""
         if not verified:
             return
-        self.last_source = DraftSource.DRAFT_HEAD if self.uses_foreseen else self.lookup.source
+        foreseen = self.foreseen if self.uses_foreseen else None
+        self.last_source = foreseen.source if foreseen is not None else self.lookup.source
         self.drafted[self.last_source] += verified
         self.accepted[self.last_source] += right
 

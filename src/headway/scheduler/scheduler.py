@@ -14,6 +14,7 @@ from headway.scheduler.compose import compose
 from headway.scheduler.cost import CostModel
 from headway.scheduler.foreseen import Foreseen, Trust
 from headway.scheduler.limits import Limits
+from headway.scheduler.lookup import DraftSource
 from headway.scheduler.phrases import PhraseBooks
 from headway.scheduler.promises import Demand, Promises
 from headway.scheduler.request import Request
@@ -172,7 +173,7 @@ class Scheduler:
         return received
 
     def worth_foreseeing(self, received: Sequence[Received]) -> list[Received]:
-        """Of those who have just got tokens, the ones for whom guesses of the engine's draft head pay: who ride in every step,
+        """Of those who have just got tokens, the ones for whom guesses of a draft head or model pay: who ride in every step,
         are so few that their steps have room for drafts, and can't look up well what comes next."""
         if not self.speculation:
             return []
@@ -183,9 +184,9 @@ class Scheduler:
         on = [r for r in received if r.ended is None and r.request.pace >= tightest]
         return [r for r in on if r.request.num_output + 1 < r.request.max_tokens and not r.request.knows_on()]
 
-    def foresee(self, request: Request, tokens: Sequence[int], likelihoods: Sequence[float]) -> None:
-        """The draft head guesses that `request` will go on with `tokens`."""
-        request.foreseen = Foreseen(len(request.tokens), tokens, likelihoods, self._trust)
+    def foresee(self, request: Request, tokens: Sequence[int], likelihoods: Sequence[float], source: DraftSource) -> None:
+        """A draft head or model guesses that `request` will go on with `tokens`."""
+        request.foreseen = Foreseen(len(request.tokens), tokens, likelihoods, self._trust, source)
 
     def _advance(self, row: Row, tokens: Sequence[int], now: float) -> Received:
         """Enter a row's results: what was computed, and the tokens up to the one that ends the request, if one does."""

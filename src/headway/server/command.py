@@ -20,6 +20,7 @@ from headway.engines.base import EngineInfo
 from headway.errors import UsageError
 from headway.ledger.book import open_book
 from headway.runtime.assemble import assemble
+from headway.runtime.draft_model import NUM_DRAFTS
 from headway.runtime.served import ServedModel
 from headway.server.app import create_app
 from headway.server.lifecycle import bind, run_server
@@ -49,9 +50,10 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     record_file = None if record is None else open_record(record)
     model = resolve(settings.model.name)
     spark = None if settings.model.spark is None else resolve(settings.model.spark)
+    draft = None if settings.engine.draft_model is None else resolve(settings.engine.draft_model)
     book = open_book(settings.ledger, settings.prices)
     with console.status("loading") as status:
-        (main, *_) = assembled = assemble(model, settings, lambda what: status.update(what), spark)
+        (main, *_) = assembled = assemble(model, settings, lambda what: status.update(what), spark, draft)
     models = [one.served for one in assembled]
     metrics = Metrics({served.id: served.modes for served in models})
     kept = open_store(settings.server, settings.ledger)
@@ -92,6 +94,8 @@ def guesses(info: EngineInfo, settings: Settings) -> str:
     """In words: where guesses at the next tokens come from."""
     if not settings.scheduler.speculation:
         return "none: speculation is off"
+    if settings.engine.draft_model is not None:
+        return f"{Path(settings.engine.draft_model).name} guesses {NUM_DRAFTS} tokens ahead, and the text itself"
     if info.num_drafts:
         return f"a draft head guesses {info.num_drafts} tokens ahead, and the text itself"
     if settings.engine.draft_head == "none":
