@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from headway.calibrate.bandwidth import MEGABYTE, read_speeds
+from headway.compare.machine import machine_facts
 from headway.engines.base import EngineInfo
 
 FAR_MEGABYTES = 256
@@ -33,6 +38,22 @@ class Residency:
         where = "stays in cache" if self.stays else "does not stay in cache"
         floor = 1000 * self.bytes / (self.gb_s * 1e9)
         return f"{self.bytes / 1e6:.0f} MB of weights a step, {where} ({self.gb_s:.0f} GB/s: at least {floor:.1f} ms a step)"
+
+
+def kept_residencies(sizes: Sequence[int], folder: Path, threads: int | None = None) -> list[Residency]:
+    """As `residencies`, of what was measured on this machine before, if it was and `folder` has it; else measured and put
+    there, where it can be written."""
+    asked = json.dumps([list(sizes), threads, os.cpu_count(), machine_facts()["cpu"]])
+    path = folder / f"residency-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
+    try:
+        return [Residency(int(size), float(speed), float(far)) for size, speed, far in json.loads(path.read_bytes())]
+    except (OSError, ValueError, TypeError):
+        pass
+    found = residencies(sizes, threads)
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([[r.bytes, r.gb_s, r.far_gb_s] for r in found]))
+    return found
 
 
 def residencies(sizes: Sequence[int], threads: int | None = None) -> list[Residency]:

@@ -14,6 +14,8 @@ from rich.logging import RichHandler
 
 from headway.access.allowance import Allowance
 from headway.access.keys import keyring
+from headway.calibrate.residency import Residency, kept_residencies, step_bytes
+from headway.catalog.home import home
 from headway.catalog.resolve import resolve
 from headway.config import Settings
 from headway.engines.base import EngineInfo
@@ -54,6 +56,10 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
     book = open_book(settings.ledger, settings.prices)
     with console.status("loading") as status:
         (main, *_) = assembled = assemble(model, settings, lambda what: status.update(what), spark, draft)
+        status.update("measuring memory")
+        weights = kept_residencies(
+            [step_bytes(one.served.info) for one in assembled], home() / "ladders", settings.engine.threads
+        )
     models = [one.served for one in assembled]
     metrics = Metrics({served.id: served.modes for served in models})
     kept = open_store(settings.server, settings.ledger)
@@ -70,7 +76,9 @@ def serve_command(settings: Settings, *, access_log: bool = False, record: Path 
         one.loop.start(metrics.of(one.served.id), [log for log in (recording, book) if log is not None], recording)
         one.keeper.start()
     try:
-        run_server(app, sockets, lambda url: print(announcement(models, url, settings), flush=True), access_log=access_log)
+        run_server(
+            app, sockets, lambda url: print(announcement(models, weights, url, settings), flush=True), access_log=access_log
+        )
     finally:
         for one in assembled:
             one.loop.close()
@@ -103,10 +111,10 @@ def guesses(info: EngineInfo, settings: Settings) -> str:
     return "the text itself; this model has no draft head yet (headway draft-head makes one)"
 
 
-def announcement(models: Sequence[ServedModel], url: str, settings: Settings) -> str:
-    """What is served, the main model first, and at which paces."""
-    main, *others = models
-    lines = [f"headway serves {main.id} on {url}", *_about(main)]
+def announcement(models: Sequence[ServedModel], weights: Sequence[Residency], url: str, settings: Settings) -> str:
+    """What is served, the main model first, and at which paces. weights: where those of each model stay."""
+    (main, *others), (of_main, *of_others) = models, weights
+    lines = [f"headway serves {main.id} on {url}", *_about(main, of_main)]
     lines.append(f"  guesses  {guesses(main.info, settings)}")
     exactly = (
         "to the last bit, whatever else is running"
@@ -114,17 +122,18 @@ def announcement(models: Sequence[ServedModel], url: str, settings: Settings) ->
         else "within rounding (this machine's kernels differ by batch)"
     )
     lines.append(f"  both modes compute the same logits {exactly}")
-    for served in others:
-        lines += [f"and {served.id}, a smaller model of its own, as mode {served.modes.base.name}", *_about(served)]
+    for served, stay in zip(others, of_others, strict=True):
+        lines += [f"and {served.id}, a smaller model of its own, as mode {served.modes.base.name}", *_about(served, stay)]
     body = f'{{"model": "{main.id}", "service_tier": "fast", "messages": [{{"role": "user", "content": "Hello!"}}]}}'
     lines.append(f"try:  curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'")
     return "\n".join(lines)
 
 
-def _about(served: ServedModel) -> Iterator[str]:
-    """Its size and its paces."""
+def _about(served: ServedModel, weights: Residency) -> Iterator[str]:
+    """Its size, where its weights stay, and its paces."""
     info, base = served.info, served.modes.base
     yield f"  {info.description}; context {info.context_length:,}, KV cache {info.num_blocks * info.block_size:,} tokens"
+    yield f"  {weights}"
     for mode in served.modes:
         beside = "" if mode is base else f", {served.fast_beside_full} beside {base.max_rows} standard ones"
         yield f"  {mode.name:<8} {mode.pace:6.1f} tokens/s promised to each of {mode.max_rows} requests at once{beside}"
