@@ -39,9 +39,11 @@ def train(trainer: Trainer, glance: Glance, checkpoint: Path, bar: Bar, *, resum
 
 
 def _prepare(trainer: Trainer, bar: Bar, stop: Stop) -> None:
-    total = trainer.num_tokens
-    bar.stage("working out the model's own distributions", total)
+    total, begun = trainer.num_tokens, False
     for done in trainer.prepare():
         if stop.wanted:
             raise Stopped(stop.wanted, "before the training")
+        if not begun:
+            bar.stage("working out the model's own distributions", total)
+            begun = True
         bar.reach(done, f"{done:,} of {total:,} tokens")

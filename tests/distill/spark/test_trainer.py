@@ -18,6 +18,7 @@ pytest.importorskip("transformers")
 
 from headway.catalog.gguf_file import inspect  # noqa: E402
 from headway.distill.loss import SparseCrossEntropy  # noqa: E402
+from headway.distill.spark.command import KEPT, TEACHER  # noqa: E402
 from headway.distill.spark.gguf_out import write_gguf  # noqa: E402
 from headway.distill.spark.llama import check_teacher, read_llama  # noqa: E402
 from headway.distill.spark.pruning import candidates, evenly  # noqa: E402
@@ -122,6 +123,38 @@ def test_drawn_tokens_stand_for_all_that_no_distribution_names(teacher: Path, mo
         assert vocabulary[among].tolist() == ids.tolist()
         seen.append(float(SparseCrossEntropy.apply(x, output[vocabulary], among, weights, shift)))
     assert np.mean(seen) == pytest.approx(exact, rel=0.02)
+
+
+def test_a_token_is_right_if_all_parts_of_its_spelling_are(teacher: Path) -> None:
+    t = trainer(teacher, Plan(epochs=60, batch=128))
+    while t.progress < 1:
+        t.step()
+    held_out = answers(sequences=3)
+    n = len(held_out.tokens)
+    assert agreement(t.student, held_out) == 1.0, "the rest would tell nothing"
+    held_out.tokens[-1] += 1  # the last token of an answer is no input to any other
+    assert agreement(t.student, held_out) == pytest.approx(1 - 1 / n)
+    pairs = np.arange(n) // 2
+    assert agreement(t.student, held_out, pairs) == pytest.approx(1 - 1 / (pairs[-1] + 1))
+
+
+def test_one_goes_on_from_the_layers_of_another(teacher: Path, tmp_path: Path) -> None:
+    t = trainer(teacher, Plan(steps=3, batch=96))
+    for _ in range(3):
+        t.step()
+    values = {name: p.detach().numpy() for name, p in t.parameters.items()}
+    facts = {TEACHER: "0123", KEPT: [0, 5]}
+    write_gguf(tmp_path / "begun.gguf", teacher, values, 2, "q8_0", name="begun", description="", facts=facts)
+    fields = gguf.GGUFReader(tmp_path / "begun.gguf").fields
+    assert fields[TEACHER].contents() == "0123" and fields[KEPT].contents() == [0, 5]
+    ends = read_llama(teacher)
+    onward = ends.with_body_of(read_llama(tmp_path / "begun.gguf"))
+    assert onward.num_layers == 2
+    for name, p in onward.trained().items():
+        assert torch.allclose(p, rounded(t.parameters[name]), atol=1e-6), name
+    tokens = torch.arange(6).unsqueeze(0)
+    with torch.no_grad():
+        assert torch.equal(onward.body.embed_tokens(tokens), ends.embeddings[tokens])
 
 
 def test_layers_are_chosen_by_measurement(teacher: Path) -> None:

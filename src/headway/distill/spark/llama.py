@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import logging
-import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,7 +90,6 @@ class Llama:
 
 def read_llama(path: Path) -> Llama:
     """In f32. Raises UsageError if Transformers can't read the file."""
-    os.environ.setdefault("TQDM_DISABLE", "1")  # of bars of their own, in the midst of headway's
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 
@@ -97,7 +97,8 @@ def read_llama(path: Path) -> Llama:
     transformers_logging.disable_progress_bar()
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        # Its bars would come in the midst of headway's, and one of them can't be turned off.
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             whole = AutoModelForCausalLM.from_pretrained(
                 str(path.absolute().parent), gguf_file=path.name, dtype=torch.float32, attn_implementation="sdpa"
