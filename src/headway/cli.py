@@ -284,7 +284,8 @@ def distill(
 ) -> None:
     """Make a smaller, quicker model of a larger one: a spark."""
     from headway.config import load
-    from headway.distill.spark.command import DistillOptions, distill_command
+    from headway.distill.spark.command import distill_command
+    from headway.distill.spark.options import DistillOptions
 
     distill_command(
         load(config).with_overrides({"model.name": model}),

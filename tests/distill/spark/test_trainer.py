@@ -18,9 +18,9 @@ pytest.importorskip("transformers")
 
 from headway.catalog.gguf_file import inspect  # noqa: E402
 from headway.distill.loss import SparseCrossEntropy  # noqa: E402
-from headway.distill.spark.command import KEPT, TEACHER  # noqa: E402
 from headway.distill.spark.gguf_out import write_gguf  # noqa: E402
 from headway.distill.spark.llama import check_teacher, read_llama  # noqa: E402
+from headway.distill.spark.making import KEPT, TEACHER  # noqa: E402
 from headway.distill.spark.pruning import candidates, evenly  # noqa: E402
 from headway.distill.spark.quality import agreement, perplexity  # noqa: E402
 from headway.distill.spark.trainer import SparkTrainer  # noqa: E402

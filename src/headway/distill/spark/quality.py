@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,19 @@ def perplexity(model: Llama, text: Sequence[int]) -> float:
     """exp of the mean -log p of each token but the first of a window of 512, given those before it in there."""
     losses = list(_losses(model, windows(text)))
     return math.exp(sum(float(part.sum()) for part in losses) / sum(len(part) for part in losses))
+
+
+def answer(model: Llama, prompt: Sequence[int], most: int, ends: Collection[int], said: OutputVocabulary | None) -> list[int]:
+    """What it says, greedily, without the token that ends it. Everything is computed again for each token: for short ones."""
+    allowed = None if said is None else torch.from_numpy(said.tokens)
+    output: list[int] = []
+    while len(output) < most:
+        logits = _logits(model, _states(model, np.array([[*prompt, *output]], np.int64))[0, -1:])[0].cpu()
+        token = int(logits.argmax()) if allowed is None else int(allowed[logits[allowed].argmax()])
+        if token in ends:
+            break
+        output.append(token)
+    return output
 
 
 def windows(text: Sequence[int]) -> NDArray[np.int64]:

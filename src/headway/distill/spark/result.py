@@ -19,9 +19,10 @@ HELD_OUT_TEXT = "the reference of the Python language (pydoc_data)"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """how: the layers were chosen. vocabulary: tokens that the spark speaks with, None = all; parts: how many of them
-    it says for one of its teacher's, on average. start: what it was trained on from. prompts, tokens, answers: learned from.
-    seconds: of training. held_out: tokens of the teacher's greedy answers on which agreement was counted."""
+    """how: the layers were chosen. vocabulary: tokens that the spark speaks with, None = all; parts: how many of them it says
+    for one of its teacher's, on average. start: what it was trained on from. prompts, tokens, answers: learned from.
+    seconds: of training. held_out: tokens of the teacher's greedy answers on which agreement was counted. answers_to: questions
+    and what the spark says, greedily."""
 
     name: str
     teacher: str
@@ -46,6 +47,7 @@ class Result:
     teacher_quality: Quality
     spark: Quality
     untrained: Quality
+    answers_to: tuple[tuple[str, str], ...] = ()
 
     def rows(self) -> list[tuple[str, Quality]]:
         return [("teacher", self.teacher_quality), (self.name, self.spark), ("the same layers, untrained", self.untrained)]
@@ -80,6 +82,7 @@ def to_json(result: Result, file: Path, losses: list[float]) -> dict[str, Any]:
             name: {"agreement": round(q.agreement, 4), "perplexity": round(q.perplexity, 3)}
             for name, q in zip(("teacher", "spark", "untrained"), (q for _, q in result.rows()), strict=True)
         },
+        "answers": dict(result.answers_to),
         "date": datetime.now(UTC).date().isoformat(),
         "headway": __version__,
         "machine": machine_facts(),
@@ -110,6 +113,7 @@ def card(result: Result, file: Path) -> str:
         f"to prompts that were held out; the second is of {HELD_OUT_TEXT}, in windows of 512 tokens. The spark's were measured "
         "on what this file holds.",
         "",
+        *_samples(result),
         f"- **File**: {file.name}, {file.stat().st_size / 1e6:.1f} MB, {result.quantization.upper()}",
         f"- **Teacher**: {result.teacher}, SHA-256 `{result.sha256}`",
         f"- **Layers kept**: {', '.join(map(str, result.kept))} (chosen: {result.how}); embeddings and output matrix are the "
@@ -124,6 +128,13 @@ def card(result: Result, file: Path) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _samples(result: Result) -> list[str]:
+    if not result.answers_to:
+        return []
+    rows = [f"| {question} | {' '.join(said.replace('|', '/').split())} |" for question, said in result.answers_to]
+    return ["| asked | it says (greedy, cut short) |", "|---|---|", *rows, ""]
 
 
 def _spoken(result: Result) -> list[str]:
