@@ -10,6 +10,7 @@ import pytest
 
 from cases.client import CHAT, COMPLETIONS, Client, Json, content_of, tokens_of
 from cases.process import serve
+from headway.catalog.pull import pull
 from headway.compare.prompts import PROMPTS
 
 pytestmark = pytest.mark.model
@@ -54,6 +55,24 @@ def test_greedy_text_is_the_same_with_drafts_without_and_with_any_prediction(ser
             drafted += answer["headway"]["drafted_tokens"]
             _check_counts(answer, len(wanted))
     assert drafted > 0
+
+
+def test_a_smaller_model_that_reads_along_changes_no_text(plain: Client, smollm2: Path) -> None:
+    pull("smollm2-spark")
+    prompts = [f"{prompt} Answer in your own words." for prompt in PROMPTS[:4]]
+    bodies = [plain.chat(prompt, max_tokens=TOKENS, logprobs=True, service_tier="fast") for prompt in prompts]
+    wanted = [tokens_of(answer) for answer in all_at_once(plain, bodies)]
+    process = serve(smollm2, "--draft-model", "smollm2-spark")
+    try:
+        client = process.client()
+        answers = all_at_once(client, bodies)
+        drafted = client.metric("headway_drafted_tokens_total", mode="fast", source="draft_model")
+        accepted = client.metric("headway_accepted_tokens_total", mode="fast", source="draft_model")
+    finally:
+        process.close()
+    assert [tokens_of(answer) for answer in answers] == wanted
+    assert 0 < accepted < drafted
+    assert any("smollm2-spark guesses 3 tokens ahead" in line for line in process.lines)
 
 
 def test_constrained_text_is_the_same_with_drafts_and_without(server: Client, plain: Client) -> None:
