@@ -26,6 +26,8 @@ from headway.compare.targets.report import print_targets, targets_json
 from headway.config import PricesSettings
 from headway.errors import UsageError
 
+MIN_SECONDS = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class TargetsOptions:
@@ -123,8 +125,8 @@ def _server(model: str, options: TargetsOptions) -> list[str]:
 def _check(options: TargetsOptions, models: Sequence[str], modes: Sequence[TargetName]) -> None:
     if options.streams_each < 1:
         raise UsageError(f"--streams must be at least 1, not {options.streams_each}")
-    if not 1 <= options.seconds < float("inf"):
-        raise UsageError(f"--seconds must be at least 1, not {options.seconds:g}")
+    if not MIN_SECONDS <= options.seconds < float("inf"):
+        raise UsageError(f"--seconds must be at least {MIN_SECONDS:g}, not {options.seconds:g}")
     if len(models) > 1:
         raise UsageError(f"{models[0]!r} and {models[1]!r}: one model can be served for the comparison, and no more")
     started = bool(modes) and options.url is None
