@@ -134,8 +134,14 @@ def serve(
 
 @app.command()
 def compare(
-    model: Annotated[
-        str | None, typer.Argument(help="What to serve for the purpose.  \\[default: smollm2]", show_default=False)
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL] [TARGET]...",
+            help="What to serve for the purpose (smollm2), or what to compare: standard, fast, spark, openai:MODEL[@TIER], "
+            "anthropic:MODEL[@fast], cerebras:MODEL, groq:MODEL, URL#MODEL[@TIER].",
+            show_default=False,
+        ),
     ] = None,
     url: Annotated[str | None, typer.Option(help="Measure a running server instead.", show_default=False)] = None,
     spark: Annotated[
@@ -145,14 +151,121 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    streams: Annotated[int, typer.Option(help="Standard streams at once.")] = 32,
+    streams: Annotated[
+        int | None,
+        typer.Option(help="Standard streams at once; with targets: on each.  \\[default: 32, and 1]", show_default=False),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Measured time in all.")] = 60.0,
+    prices: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of targets, as TOML.  \\[default: the settings' prices]", show_default=False),
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keeps targets' requests; the same command goes on from there.", show_default=False),
+    ] = None,
+    config: Config = None,
     json_path: Json = None,
 ) -> None:
-    """Measure the modes side by side, and print the table."""
-    from headway.compare.commands import compare_command
+    """Measure the modes, or any endpoints, side by side, and print the table."""
+    from headway.compare.targets.commands import TargetsOptions, compare_any
+    from headway.config import load
 
-    compare_command(model=model, url=url, spark=spark, streams=streams, seconds=seconds, json_path=json_path)
+    options = TargetsOptions(url, spark, streams, seconds, prices, journal)
+    compare_any(words or [], options, load(config).prices, json_path)
+
+
+@app.command()
+def load(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="TARGET", help="URL#MODEL[@TIER], openai:MODEL[@TIER], anthropic:MODEL[@fast], ..., or a mode."),
+    ],
+    url: Annotated[str | None, typer.Option(help="Where headway runs whose mode is meant.", show_default=False)] = None,
+    streams: Annotated[
+        str | None,
+        typer.Option(metavar="N[,N...]", help="Closed loop: so many requests at once.  \\[default: 1]", show_default=False),
+    ] = None,
+    constant: Annotated[
+        str | None, typer.Option(metavar="RATE[,...]", help="Open loop: requests per second, evenly.", show_default=False)
+    ] = None,
+    poisson: Annotated[str | None, typer.Option(metavar="RATE[,...]", help="Open loop: at random.", show_default=False)] = None,
+    bursty: Annotated[
+        str | None, typer.Option(metavar="RATE[,...]", help="Open loop: in bursts (--cv).", show_default=False)
+    ] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Open loop: as for simulate.", show_default=False)] = None,
+    cv: Annotated[float, typer.Option(help="How bursty: the gaps' deviation over their mean; 1 is Poisson.")] = 3.0,
+    times: Annotated[float, typer.Option(help="A trace's arrivals, so many times as densely.")] = 1.0,
+    requests: Annotated[int | None, typer.Option(help="At most so many, at each rate.", show_default=False)] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="At most so long, at each rate.  \\[default: 30, if nothing else ends it]", show_default=False),
+    ] = None,
+    grace: Annotated[float, typer.Option(help="Seconds that requests in flight get at the end.")] = 30.0,
+    warm_up: Annotated[int, typer.Option(help="Requests before, which count for nothing.")] = 0,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Text, JSON lines, or ShareGPT's JSON.  \\[default: made up]", show_default=False),
+    ] = None,
+    prompt_tokens: Annotated[float, typer.Option(help="Mean length of made-up prompts.")] = 120,
+    output_tokens: Annotated[
+        float | None, typer.Option(help="Of each answer.  \\[default: as --prompts says, else 64]", show_default=False)
+    ] = None,
+    spread: Annotated[float, typer.Option(help="Of made-up lengths: the deviation of their logarithm; 0 is none.")] = 0.0,
+    may_end: Annotated[bool, typer.Option("--may-end", help="Answers may be shorter than that.")] = False,
+    temperature: Annotated[float, typer.Option(help="Of sampling; 0 is greedy.")] = 0.0,
+    goodput: Annotated[
+        list[str] | None, typer.Option(metavar="NAME:MS ...", help="What a good request keeps: ttft:500 tpot:30 e2el:9000.")
+    ] = None,
+    percentiles: Annotated[str, typer.Option(help="Of latencies.")] = "50,90,95,99",
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Counts tokens where the endpoint doesn't; as for serve.", show_default=False),
+    ] = None,
+    retries: Annotated[int, typer.Option(help="How often a request is sent again after a 429.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Of all that is drawn.  \\[default: another each time]", show_default=False)
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keeps each request; the same command goes on from there.", show_default=False),
+    ] = None,
+    json_path: Json = None,
+) -> None:
+    """Load any endpoint, and measure what its users get."""
+    from headway.compare.speed.commands import load_command
+    from headway.compare.speed.options import LoadOptions
+
+    load_command(
+        words,
+        LoadOptions(
+            url=url,
+            streams=streams,
+            constant=constant,
+            poisson=poisson,
+            bursty=bursty,
+            trace=trace,
+            cv=cv,
+            times=times,
+            requests=requests,
+            seconds=seconds,
+            grace=grace,
+            warm_up=warm_up,
+            prompts=prompts,
+            prompt_tokens=prompt_tokens,
+            output_tokens=output_tokens,
+            spread=spread,
+            may_end=may_end,
+            temperature=temperature,
+            seed=seed,
+            goodput=goodput or (),
+            percentiles=percentiles,
+            tokenizer=tokenizer,
+            retries=retries,
+            journal=journal,
+        ),
+        json_path,
+    )
 
 
 @app.command()

@@ -40,8 +40,8 @@ def compare_command(
     """Measure standard and fast, print a table, and write JSON if a path is given (`-` = stdout, and the table to stderr).
 
     Without a URL a server is started for the purpose, with seats for all streams. spark: of that server; None = the one known
-    for the model, "none" = none. `model` may also be written
-    `URL#MODEL`. seconds: of measured windows; the whole takes about half as long again, and the server's start.
+    for the model, "none" = none. seconds: of measured windows; the whole takes about half as long again, and the server's
+    start.
     Raises HeadwayError (one line) for whatever the user can mend.
     """
     if streams < 1:
@@ -52,11 +52,9 @@ def compare_command(
         raise UsageError("--spark is of a server that is started for the comparison; the one at --url has its own, if any")
     check_json_path(json_path)
     command = _command(model, url, spark, streams, seconds)
-    if url is None and model is not None and model.startswith(("http://", "https://")):
-        url, _, model = model.partition("#")
     with Bar(Console(stderr=True)) as bar:
         if url is not None:
-            result = run_async(compare(url, model or None, streams=streams, seconds=seconds, reporter=bar))
+            result = run_async(compare(url, model, streams=streams, seconds=seconds, reporter=bar))
         else:
             name = model or DEFAULT_MODEL
             result = _compare_embedded(name, spark_of(name) if spark is None else spark, streams, seconds, bar)

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
 
-from headway.compare.client import Client
 from headway.compare.record import RequestRecord
-from headway.compare.request import StreamRequest
 
 FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 2.0
 
 
-class ClosedLoop:
+R = TypeVar("R")
+_Sent = TypeVar("_Sent", contravariant=True)
+
+
+class Sender(Protocol[_Sent]):
+    """Whoever can send such requests: a Client, a target."""
+
+    def record(self, request: _Sent, intended: float | None = None) -> RequestRecord:
+        """Of a request that is to be sent now, or was to be sent at `intended`."""
+
+    async def send(self, request: _Sent, record: RequestRecord) -> object:
+        """Send it and fill the record. Never raises for what the server or the network does."""
+
+
+class ClosedLoop(Generic[R]):
     """A number of streams, each of which sends its next request when its last one is done.
 
-    arrivals: what to send, in order, shared by the streams; they end when it ends. (An open loop takes the same arrivals and
-    decides by a timetable, instead of by who is done, when each is sent: the record's `intended`.)
+    arrivals: what to send, in order, shared by the streams; they end when it ends. (OpenLoop takes the same arrivals and
+    decides by a timetable, instead of by who is done, when each is sent.)
     records: one per request that was sent, those in flight included.
     """
 
-    def __init__(self, client: Client, arrivals: Iterator[StreamRequest]) -> None:
+    def __init__(self, client: Sender[R], arrivals: Iterator[R]) -> None:
         self.records: list[RequestRecord] = []
         self._client = client
         self._arrivals = arrivals

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from headway.modes import ModeName
 
@@ -20,6 +20,10 @@ class ServedBy:
     attainment: float | None
     engine_seconds: float | None
 
+    @classmethod
+    def of(cls, headway: dict[str, Any]) -> ServedBy:
+        return cls(*(headway.get(name) for name in ("mode", "pace", "attainment", "engine_seconds")))
+
 
 @dataclass(slots=True)
 class RequestRecord:
@@ -30,7 +34,11 @@ class RequestRecord:
     Set while it streams: status, chunk_times (one per chunk with content), first_chunk_tokens (None unless the server lists
     tokens), text and tokens (only if the request says so).
     Set at the end: finished, outcome, reason of a failure, and what the server reported. output_tokens comes from `usage`
-    alone: chunks carry any number of tokens, so without usage the count stays unknown (None).
+    alone: chunks carry any number of tokens, so without usage the count stays unknown (None). cached_tokens: of the prompt,
+    read from a cache.
+    Of a request that was refused and sent again (see targets/endpoint.py): retries, how often; started is its last try's, so
+    `started - intended` holds what it waited. retry_after: the seconds that the last refusal asked for; gives_up: it said that
+    trying again is of no use.
     outcome is "cut" until the end: a request that the load generator gave up is neither a success nor an error.
     """
 
@@ -48,6 +56,10 @@ class RequestRecord:
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
+    retries: int = 0
+    retry_after: float | None = None
+    gives_up: bool = False
     service_tier: str | None = None
     served_by: ServedBy | None = None
     time_info: dict[str, float] | None = None
@@ -55,6 +67,12 @@ class RequestRecord:
     def fail(self, reason: str) -> None:
         self.outcome = "failure"
         self.reason = reason
+
+    def begin_again(self, started: float) -> None:
+        """It was refused and is sent once more: forget the refusal, not when it was intended."""
+        self.started = started
+        self.status = self.reason = self.finished = self.retry_after = None
+        self.outcome = "cut"
 
     @property
     def succeeded(self) -> bool:

@@ -80,7 +80,7 @@ class _Spark:
         self._fast_alone = ClosedLoop(client, arrivals(of_model, ModeName.FAST, schedule.max_tokens))
         self._standard: list[RequestRecord] = []
 
-    async def beside(self, standard: ClosedLoop) -> None:
+    async def beside(self, standard: ClosedLoop[StreamRequest]) -> None:
         """One stream beside the standard ones, which are running."""
         self._reporter.phase("standard beside one stream of the spark")
         self._shared.start(1)
@@ -100,7 +100,7 @@ class _Spark:
                 await loop.stop(GRACE_SECONDS)
 
     def result(self) -> SparkResult:
-        def of(loop: ClosedLoop) -> Summary:
+        def of(loop: ClosedLoop[StreamRequest]) -> Summary:
             return summarize([record for record in loop.records if record.outcome != "cut"])
 
         return SparkResult(self._model, of(self._alone), of(self._fast_alone), of(self._shared), summarize(self._standard))

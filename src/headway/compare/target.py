@@ -16,6 +16,7 @@ class Ask:
     messages: with roles system, user, assistant (whose `tool_calls` name what it called) and tool (with `tool_call_id`).
     tools: `{"type": "function", "function": {"name", "description", "parameters"}}` each. tool_choice: "auto", "required",
     "none"; None = the API's default. schema: the answer must be JSON of this schema, where the API can hold it to that.
+    ignore_eos: go on past the end of the answer, so that it has max_tokens tokens, where the API can do that.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -24,6 +25,7 @@ class Ask:
     tools: Sequence[Mapping[str, Any]] = ()
     tool_choice: str | None = None
     schema: Mapping[str, Any] | None = None
+    ignore_eos: bool = False
 
 
 @dataclass(frozen=True, slots=True)
