@@ -140,7 +140,10 @@ class FakeServer:
         await _send(response, {"type": "message_start", "message": {"id": "m", "content": [], "usage": usage}})
         await _send(response, {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
         await _send(response, {"type": "ping"})
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
         for number, first in enumerate(range(0, self.tokens, self.per_chunk)):
+            await asyncio.sleep(begin + self.content_at + number * self.gap - loop.time())
             if self.cut_after and number == self.cut_after:
                 await _send(response, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
                 return response
