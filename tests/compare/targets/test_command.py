@@ -24,7 +24,7 @@ def report(path: Path) -> dict[str, Any]:
 
 
 def test_targets_of_both_apis_stand_side_by_side_with_their_prices(compare: CommandLine) -> None:
-    with threaded(FakeServer(tokens=10)) as server:
+    with threaded(FakeServer(tokens=10, gap=0.01)) as server:
         chat, messages = f"{server.url}#fake", f"{server.url}/v1/messages#fake@fast"
         (compare.folder / "p.toml").write_text(f'currency = "EUR"\n["{messages}"]\ninput = 1000\noutput = 2000\n')
         done = compare(chat, messages, "--seconds", "0.2", "--prices", "p.toml", "--json", "o.json")
