@@ -18,7 +18,7 @@ from headway.compare.request import StreamRequest
 
 Clock = Callable[[], float]
 
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 60.0  # a server that is too busy to accept is slow, not gone
 SILENCE_SECONDS = 120.0  # without a byte for so long, a request has failed
 DRAIN_SECONDS = 1.0  # how long a body may stay open after [DONE]
 

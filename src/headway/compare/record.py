@@ -90,8 +90,9 @@ class RequestRecord:
 
     @property
     def tpot(self) -> float | None:
-        """Time per output token in seconds: (e2e - TTFT) / (output tokens - 1). None for one token or an unknown count."""
-        if self.output_tokens is None or self.output_tokens < 2 or not self.chunk_times:
+        """Time per output token in seconds: (e2e - TTFT) / (output tokens - 1). None for one token, an unknown count, or if all
+        came in one chunk, which shows no time."""
+        if self.output_tokens is None or self.output_tokens < 2 or len(self.chunk_times) < 2:
             return None
         return (self.chunk_times[-1] - self.chunk_times[0]) / (self.output_tokens - 1)
 
