@@ -64,6 +64,7 @@ def summary(samples: list[Sample], checked: CrossValidation) -> dict[str, object
     ttft = np.abs(checked.ttft / np.array([one.ttft for one in samples]) - 1)
     seen_four = ~np.isnan(checked.calibrated)
     four = np.abs(checked.calibrated / np.array([one.tpot for one in samples]) - 1)[seen_four]
+    first = np.abs(checked.first_calibrated / np.array([one.ttft for one in samples]) - 1)
     odd = contradictory(samples)
     sound = np.array([place not in odd for place in range(len(samples))])
     multiples = _multiples(samples, checked)
@@ -78,6 +79,7 @@ def summary(samples: list[Sample], checked: CrossValidation) -> dict[str, object
         "tpot_median_error_without_them": _share(np.median(tpot[sound])),
         "tpot_median_error_with_four_points_of_the_group": _share(np.median(four)),
         "ttft_median_error": _share(np.median(ttft)),
+        "ttft_median_error_with_four_points_of_the_group": _share(np.median(first[seen_four])),
         "curves_from_40_to_100_tokens_s": len(multiples),
         "price_multiples_within_25_percent": _share(sum(near) / len(multiples)) if multiples else None,
     }
@@ -90,9 +92,7 @@ def _multiples(samples: list[Sample], checked: CrossValidation) -> list[tuple[fl
         curves.setdefault(one.series, []).append(place)
     found = []
     for places in curves.values():
-        measured = price_multiple(
-            frontier(_point(samples[i], samples[i].tpot, samples[i].ttft) for i in places), SLOW, QUICK
-        )
+        measured = price_multiple(frontier(_point(samples[i], samples[i].tpot, samples[i].ttft) for i in places), SLOW, QUICK)
         if measured is not None:
             best = frontier(_point(samples[i], float(checked.tpot[i]), float(checked.ttft[i])) for i in places)
             found.append((measured, price_multiple(best, SLOW, QUICK)))

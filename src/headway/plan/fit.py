@@ -28,9 +28,10 @@ DATED = {"latency": (0.15, 0.2), "prompts": (0.1, 0.2), "launch": (0.1, 0.08)}
 DRAFTS = {1: (0.8, 0.15), 3: (1.4, 0.2)}
 """Tokens a step yields beyond one, with so many drafts, and the spread of its logarithm."""
 FIRST_PRIORS = {
-    "always": (0.03, 0.5), "launch": (0.3, 0.7), "prompt": (1.0, 0.2), "step": (1.5, 0.5), "prompts beside": (0.5, 0.5),
+    "always": (0.03, 0.5), "launch": (0.3, 0.7), "prompt": (0.8, 0.4), "step": (5.0, 0.5), "prompts beside": (0.07, 0.5),
     "in step": (0.5, 0.3), "waiting for room": (0.8, 0.3),
 }  # fmt: skip
+FIRST_SCALES = ("dated", "data parallel", "drafts")
 
 _PRIOR_WEIGHT = 4.0
 _SIGMA, _FIRST_SIGMA = 0.10, 0.20  # errors of a point (log) beyond which it counts less
@@ -136,21 +137,25 @@ class Problem:
         return np.array([[row[name] for name in FIRST] for row in rows])
 
     def predict_first(self, parameters: Floats, columns: Floats, at: Ints) -> tuple[Floats, Floats]:
-        """log TTFT and its derivatives by the parameters: one for each of FIRST, one an engine, one for dated engines."""
+        """log TTFT and its derivatives by the parameters: one for each of FIRST, one an engine, and `FIRST_SCALES`."""
         n = len(FIRST)
         applies = np.array([[one.engine.name == name for name in ENGINES] for one in (self.samples[i] for i in at)], dtype=float)
-        applies = np.concatenate([applies, self.dated[at][:, None]], axis=1)
+        shared = [one.layout.dp > 1 for one in (self.samples[i] for i in at)]
+        others = np.array([self.dated[at], shared, self.drafts[at] > 0], dtype=float)
+        applies = np.concatenate([applies, others.T], axis=1)
         scaled = np.array([name not in UNSCALED for name in FIRST], dtype=float)
         values = columns[at] * np.exp(parameters[:n] + np.outer(applies @ parameters[n:], scaled))
         time = values.sum(1)
         by_scale = (values @ scaled / time)[:, None] * applies
         return np.log(time), np.concatenate([values / time[:, None], by_scale], axis=1)
 
-    def fit_first(self, columns: Floats, at: Ints) -> Floats:
-        at = at[self.trained[at]]
+    def fit_first(self, columns: Floats, at: Ints, around: Floats | None = None) -> Floats:
+        """The parameters of TTFT; around: those that a few points of one group are to move."""
+        at = at if around is not None else at[self.trained[at]]
         priors = [(np.log(value), spread) for value, spread in (FIRST_PRIORS[name] for name in FIRST)]
-        priors += [(0.0, 0.3)] * (len(ENGINES) + 1)
+        priors += [(0.0, 0.4)] * (len(ENGINES) + len(FIRST_SCALES))
         prior, spread = (np.array(column) for column in zip(*priors, strict=True))
+        prior = prior if around is None else around
         weights = self.group_weights(at)
         return _gauss_newton(
             lambda p: self.predict_first(p, columns, at), self.ttft[at], weights, prior, spread / 2, _FIRST_SIGMA, None
@@ -170,7 +175,7 @@ class Problem:
             dated={family: _short(parameters[n + m + place]) for place, family in enumerate(DATED)},
             drafts={str(drafts): _short(values[n + m + d + place]) for place, drafts in enumerate(DRAFTS)},
             first={name: _short(np.exp(first[place])) for place, name in enumerate(FIRST)},
-            first_engine={name: _short(first[len(FIRST) + place]) for place, name in enumerate((*ENGINES, "dated"))},
+            first_engine={name: _short(first[len(FIRST) + place]) for place, name in enumerate((*ENGINES, *FIRST_SCALES))},
             accuracy=accuracy,
             source=source,
         )
@@ -178,30 +183,37 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """Seconds of every point as predicted by a fit that saw nothing of its group. calibrated: by one that saw four of its points
-    (nan for those four, and for groups of fewer than eight)."""
+    """Seconds of every point as predicted by a fit that saw nothing of its group. calibrated, first_calibrated: TPOT and TTFT by one that saw four of its points
+    (nan for those four, and for groups of fewer than eight).
+    """
 
     tpot: Floats
     ttft: Floats
     calibrated: Floats
+    first_calibrated: Floats
 
 
 def cross_validate(problem: Problem, whole: Floats) -> CrossValidation:
     """Hold out each group in turn."""
     count = len(problem.samples)
-    found = CrossValidation(np.zeros(count), np.zeros(count), np.full(count, np.nan))
+    found = CrossValidation(np.zeros(count), np.zeros(count), np.full(count, np.nan), np.full(count, np.nan))
     for group in sorted(set(problem.groups)):
         held, rest = np.where(problem.groups == group)[0], np.where(problem.groups != group)[0]
         parameters = problem.fit(rest, whole)
         logs, _ = problem.predict(parameters, held)
         found.tpot[held] = np.exp(logs)
         columns = problem.first_terms(parameters)
-        found.ttft[held] = np.exp(problem.predict_first(problem.fit_first(columns, rest), columns, held)[0])
+        first = problem.fit_first(columns, rest)
+        found.ttft[held] = np.exp(problem.predict_first(first, columns, held)[0])
         if len(held) >= 8:
             ordered = held[np.argsort(logs, kind="stable")]
             seen = ordered[[len(held) // 8, len(held) * 3 // 8, len(held) * 5 // 8, len(held) * 7 // 8]]
             others = np.setdiff1d(held, seen)
-            found.calibrated[others] = np.exp(problem.predict(problem.calibrate(parameters, seen), others)[0])
+            moved = problem.calibrate(parameters, seen)
+            found.calibrated[others] = np.exp(problem.predict(moved, others)[0])
+            columns = problem.first_terms(moved)
+            first = problem.fit_first(columns, seen, first)
+            found.first_calibrated[others] = np.exp(problem.predict_first(first, columns, others)[0])
     return found
 
 

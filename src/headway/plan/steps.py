@@ -85,7 +85,8 @@ def predict(
     parts = split(seconds, state)
     tokens = tokens_per_step or _tokens(known, engine.drafts)
     tpot = sum(parts.values()) / tokens
-    return Step(tpot, first_token(seconds, state, load, tpot, engine, known), state.rows, tokens, parts)
+    first = first_token(seconds, state, load, tpot, engine, known, shared=layout.dp > 1)
+    return Step(tpot, first, state.rows, tokens, parts)
 
 
 def split(seconds: list[float], state: Situation) -> dict[Part, float]:
@@ -103,10 +104,12 @@ def split(seconds: list[float], state: Situation) -> dict[Part, float]:
 
 
 def first_token(
-    seconds: list[float], state: Situation, load: Load, tpot: float, engine: Engine, known: Coefficients
+    seconds: list[float], state: Situation, load: Load, tpot: float, engine: Engine, known: Coefficients, *, shared: bool
 ) -> float:
-    """Seconds to the first token: the prompt's own time, those that came with it, the step under way, and waiting for room."""
-    scale = exp(known.first_engine.get(engine.name, 0.0) + (known.first_engine.get("dated", 0.0) if engine.dated else 0.0))
+    """Seconds to the first token: the prompt's own time, those that came with it, the step under way, and waiting for room.
+    shared: attention is in data parallel."""
+    scales = {engine.name: True, "dated": engine.dated, "data parallel": shared, "drafts": engine.drafts > 0}
+    scale = exp(sum(known.first_engine.get(name, 0.0) for name, applies in scales.items() if applies))
     columns = first_columns(seconds, state, load, tpot, engine)
     values = {name: column * known.first[name] for name, column in columns.items()}
     return sum(value * (1.0 if name in UNSCALED else scale) for name, value in values.items())
@@ -127,7 +130,7 @@ def first_columns(seconds: list[float], state: Situation, load: Load, tpot: floa
         "launch": launch,
         "prompt": one,
         "step": decode,
-        "prompts beside": one * min(state.rows, 3 * state.prompts),
+        "prompts beside": one * state.rows,
         "in step": one * state.rows * engine.prompts_first,
         "waiting for room": max(load.concurrency / state.rows - 1, 0.0) * tpot * load.osl,
     }
