@@ -35,7 +35,8 @@ source = "sheet"
 def test_all_chips_that_are_promised_are_there() -> None:
     wanted = (
         "A100 40GB, A100 80GB, H100 SXM, H100 PCIe, H100 NVL, H200, B200, B300, GB200, GB300, MI300X, MI325X, MI355X, "
-        "L40S, L4, RTX 4090, RTX 5090, RTX PRO 6000, TPU v6e, Cerebras WSE-3, Groq LPU, b200_sxm, b300_sxm, h100_sxm, h200_sxm, gb200"
+        "L40S, L4, RTX 4090, RTX 5090, RTX PRO 6000, TPU v6e, Cerebras WSE-3, Groq LPU, "
+        "b200_sxm, b300_sxm, h100_sxm, h200_sxm, gb200"
     )
     assert all(chip(name).name in catalogue() for name in wanted.split(", "))
 
@@ -96,7 +97,7 @@ def test_a_faulty_file_is_refused_with_its_key(old: str, new: str, says: str) ->
 
 def test_the_catalogue_is_listed_with_every_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hardware_command(tmp_path / "chips.json")
-    assert "MI355X" in capsys.readouterr().out
+    assert "Hardware" in capsys.readouterr().out
     chips = json.loads((tmp_path / "chips.json").read_text())["chips"]
     assert len(chips) == len(catalogue())
     parts = [part for one in chips for part in (*one["memory"], one["peak"], one["link"], one["power"], one["price"]) if part]
