@@ -47,7 +47,7 @@ def run(arguments: list[str]) -> None:
     problem = Problem(samples)
     whole = problem.fit(np.arange(len(samples)))
     first = problem.fit_first(problem.first_terms(whole), np.arange(len(samples)))
-    checked = cross_validate(problem, whole)
+    checked = cross_validate(problem)
     accuracy = summary(samples, checked)
     console = Console()
     console.print(_groups_table(samples, checked))
@@ -104,7 +104,9 @@ def _point(one: Sample, tpot: float, ttft: float) -> tuple[float, float]:
 
 
 def _groups_table(samples: list[Sample], checked: CrossValidation) -> Table:
-    table = Table("model", "chip", "engine", "points", "mean", "median", "after four", "TTFT median", title="Each predicted unseen")
+    table = Table(
+        "model", "chip", "engine", "points", "mean", "median", "after four", "TTFT median", title="Each predicted unseen"
+    )
     for column in table.columns[3:]:
         column.justify = "right"
     for group in sorted({one.group for one in samples}):

@@ -7,7 +7,7 @@ prior on each coefficient (`TERMS`) keeps those that the points don't determine,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,9 +58,13 @@ class Problem:
         self.is_launch = np.array([term.part == "launch" for term in TERMS])
         self.family = np.array([[term.family == family for term in TERMS] for family in FAMILIES], dtype=float)
         self.offsets = [(kind, name, family) for kind, names in _SCALED for name in names for family in FAMILIES]
-        self.applies = np.array([[_applies(one, kind, name) for one in self.samples] for kind, name, _ in self.offsets], dtype=float)
+        self.applies = np.array(
+            [[_applies(one, kind, name) for one in self.samples] for kind, name, _ in self.offsets], dtype=float
+        )
         self.dated = np.array([one.engine.dated for one in self.samples], dtype=float)
-        priors = [(np.log(term.prior), term.spread) for term in TERMS] + [(0.0, FAMILIES[family]) for _, _, family in self.offsets]
+        priors = [(np.log(term.prior), term.spread) for term in TERMS] + [
+            (0.0, FAMILIES[family]) for _, _, family in self.offsets
+        ]
         priors += list(DATED.values()) + [(np.log(value), spread) for value, spread in DRAFTS.values()]
         self.prior = np.array([value for value, _ in priors])
         self.spread = np.array([spread for _, spread in priors])
@@ -107,19 +111,17 @@ class Problem:
             slopes[:, column] = np.where(has, -extra / (1 + extra), 0.0)
         return np.log(time / tokens), slopes
 
-    def fit(self, at: Ints, start: Floats | None = None) -> Floats:
+    def fit(self, at: Ints) -> Floats:
         """The parameters that fit the points `at` best (those that a fit may use)."""
         at = at[self.trained[at]]
         weights = self.group_weights(at)
         return _gauss_newton(
-            lambda p: self.predict(p, at), self.tpot[at], weights, self.prior, self.spread / _PRIOR_WEIGHT, _SIGMA, start
+            lambda p: self.predict(p, at), self.tpot[at], weights, self.prior, self.spread / _PRIOR_WEIGHT, _SIGMA
         )
 
     def calibrate(self, parameters: Floats, at: Ints) -> Floats:
         """The same parameters moved by a few points of one group: a prior as before, around `parameters`, and small errors."""
-        return _gauss_newton(
-            lambda p: self.predict(p, at), self.tpot[at], np.ones(len(at)), parameters, self.spread / 2, 0.05, parameters
-        )
+        return _gauss_newton(lambda p: self.predict(p, at), self.tpot[at], np.ones(len(at)), parameters, self.spread / 2, 0.05)
 
     def group_weights(self, at: Ints) -> Floats:
         sizes = Counter(self.groups[at])
@@ -139,7 +141,9 @@ class Problem:
     def predict_first(self, parameters: Floats, columns: Floats, at: Ints) -> tuple[Floats, Floats]:
         """log TTFT and its derivatives by the parameters: one for each of FIRST, one an engine, and `FIRST_SCALES`."""
         n = len(FIRST)
-        applies = np.array([[one.engine.name == name for name in ENGINES] for one in (self.samples[i] for i in at)], dtype=float)
+        applies = np.array(
+            [[one.engine.name == name for name in ENGINES] for one in (self.samples[i] for i in at)], dtype=float
+        )
         shared = [one.layout.dp > 1 for one in (self.samples[i] for i in at)]
         others = np.array([self.dated[at], shared, self.drafts[at] > 0], dtype=float)
         applies = np.concatenate([applies, others.T], axis=1)
@@ -158,7 +162,7 @@ class Problem:
         prior = prior if around is None else around
         weights = self.group_weights(at)
         return _gauss_newton(
-            lambda p: self.predict_first(p, columns, at), self.ttft[at], weights, prior, spread / 2, _FIRST_SIGMA, None
+            lambda p: self.predict_first(p, columns, at), self.ttft[at], weights, prior, spread / 2, _FIRST_SIGMA
         )
 
     def coefficients(self, parameters: Floats, first: Floats, accuracy: dict[str, object], source: str) -> Coefficients:
@@ -193,13 +197,13 @@ class CrossValidation:
     first_calibrated: Floats
 
 
-def cross_validate(problem: Problem, whole: Floats) -> CrossValidation:
-    """Hold out each group in turn."""
+def cross_validate(problem: Problem) -> CrossValidation:
+    """Hold out each group in turn. Every fit begins at the prior, so that nothing of the group is in it."""
     count = len(problem.samples)
     found = CrossValidation(np.zeros(count), np.zeros(count), np.full(count, np.nan), np.full(count, np.nan))
     for group in sorted(set(problem.groups)):
         held, rest = np.where(problem.groups == group)[0], np.where(problem.groups != group)[0]
-        parameters = problem.fit(rest, whole)
+        parameters = problem.fit(rest)
         logs, _ = problem.predict(parameters, held)
         found.tpot[held] = np.exp(logs)
         columns = problem.first_terms(parameters)
@@ -229,10 +233,19 @@ def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _gauss_newton(predict, target, weights, prior, spread, sigma, start) -> Floats:  # type: ignore[no-untyped-def]
-    """Minimise the robust (pseudo-Huber) error of predict(p)[0] and the distance from the prior. predict: values, derivatives."""
-    parameters = (prior if start is None else start).copy()
-    pull = 1 / spread**2
+def _gauss_newton(
+    predict: Callable[[Floats], tuple[Floats, Floats]],
+    target: Floats,
+    weights: Floats,
+    prior: Floats,
+    spread: Floats,
+    sigma: float,
+) -> Floats:
+    """Minimise the robust (pseudo-Huber) error of predict's values and the distance from the prior, from the prior on.
+
+    predict: parameters -> values (points), derivatives (points, parameters).
+    """
+    parameters, pull = prior.copy(), 1 / spread**2
     for _ in range(60):
         values, slopes = predict(parameters)
         error = target - values

@@ -26,7 +26,11 @@ def find(name: str) -> str | None:
     """The catalogue's name of a model: by that name, an alias, or a repository's name; precisions at its end don't matter."""
     wanted = _plain(name)
     for known, entry in entries().items():
-        if wanted in {known, entry["repository"].lower(), *(_plain(one) for one in (entry["repository"], *entry.get("aliases", [])))}:
+        if wanted in {
+            known,
+            entry["repository"].lower(),
+            *(_plain(one) for one in (entry["repository"], *entry.get("aliases", []))),
+        }:
             return known
     return None
 

@@ -16,14 +16,25 @@ _SCALE, _ZERO = 16.0, 4.0  # bits of a group's scale and of its packed zero poin
 
 # A precision asked for by name: bits of (attention, MLP, experts, head, KV). Vendors' fp4 checkpoints of mixtures of experts
 # leave attention in 16 bits; the head stays in 16.
-NAMED: dict[str, float] = {"bf16": 16.0, "fp16": 16.0, "fp8": 8.0, "int8": 8.0, "fp4": NVFP4, "nvfp4": NVFP4, "mxfp4": MXFP4, "int4": 4.5}
+NAMED: dict[str, float] = {
+    "bf16": 16.0,
+    "fp16": 16.0,
+    "fp8": 8.0,
+    "int8": 8.0,
+    "fp4": NVFP4,
+    "nvfp4": NVFP4,
+    "mxfp4": MXFP4,
+    "int4": 4.5,
+}
 
 
 def bits_of(quantization: Json, config: Json, where: str) -> Bits:
     """Bits by kind of tensor. Raises ModelError for a method it doesn't know, rather than take 16 bits for it."""
     method = str(quantization.get("quant_method") or quantization.get("quant_algo") or "").lower()
     bits = _weight_bits(method, quantization, where)
-    skipped = quantization.get("modules_to_not_convert") or quantization.get("ignore") or quantization.get("exclude_modules") or []
+    skipped = (
+        quantization.get("modules_to_not_convert") or quantization.get("ignore") or quantization.get("exclude_modules") or []
+    )
     kv = 8.0 if "8" in str(quantization.get("kv_cache_quant_algo") or quantization.get("kv_cache_scheme") or "") else 16.0
     all_attention = any(_covers_all(pattern, "self_attn") for pattern in skipped)
     all_shared = any("shared_expert" in pattern for pattern in skipped)

@@ -15,6 +15,7 @@ from pathlib import Path
 from headway.errors import UsageError
 from headway.plan.known import known_shape
 from headway.plan.machine import Engine, Layout, Load, Machine
+from headway.plan.measured import MACHINES
 from headway.plan.quantized import named_bits
 from headway.plan.shape import ModelShape
 
@@ -28,15 +29,6 @@ _DATED = {
 _WITHOUT_GRAPHS = {("vllm", "0.12.0")}
 _OTHER_HARNESS = {"1.2.0rc6.post1", "1.3.0rc1", "1.3.0rc5", "0.5.8.post1", "0.12.0"}
 _NODE = 8  # chips; one model over more of them was served with prompts computed elsewhere
-
-# Chips the points were measured on; figures of the vendor's data sheets, dense.
-MACHINES = {
-    "h100_sxm": Machine("H100 SXM", "hopper", 80e9, 3.35e12, 0.989e15, 450e9),
-    "h200_sxm": Machine("H200 SXM", "hopper", 141e9, 4.8e12, 0.989e15, 450e9),
-    "b200_sxm": Machine("B200 SXM", "blackwell", 180e9, 8.0e12, 2.25e15, 900e9, fp4=True),
-    "b300_sxm": Machine("B300 SXM", "blackwell", 270e9, 8.0e12, 2.25e15, 900e9, fp4=True),
-    "gb200": Machine("GB200", "blackwell", 186e9, 8.0e12, 2.5e15, 900e9, fp4=True),
-}
 
 
 @dataclass(frozen=True, slots=True)

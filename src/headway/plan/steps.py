@@ -92,7 +92,9 @@ def predict(
 def split(seconds: list[float], state: Situation) -> dict[Part, float]:
     """Seconds of the mean step by part. A step with a prompt in it, or any without CUDA graphs, takes the longer of launching
     its kernels and running them (smoothly); what launching adds is that part's."""
-    parts: dict[Part, float] = dict.fromkeys(("weights", "kv", "compute", "network", "latency", "rows", "prompts", "launch"), 0.0)  # type: ignore[arg-type]
+    parts: dict[Part, float] = dict.fromkeys(
+        ("weights", "kv", "compute", "network", "latency", "rows", "prompts", "launch"), 0.0
+    )  # type: ignore[arg-type]
     for term, value in zip(TERMS, seconds, strict=True):
         parts[term.part] += value * (state.met if term.part == "prompts" else 1.0)
     launch, parts["launch"] = parts["launch"], 0.0

@@ -131,9 +131,7 @@ def _share_touched(shape: ModelShape, tokens: float, prompts: float, isl: float)
     return (1 - share) * without + share * with_prompt
 
 
-def _reads(
-    shape: ModelShape, machine: Machine, layout: Layout, load: Load, rows: float, touched: float
-) -> dict[str, float]:
+def _reads(shape: ModelShape, machine: Machine, layout: Layout, load: Load, rows: float, touched: float) -> dict[str, float]:
     bits, chips = shape.bits, layout.chips
     attention = shape.attention_weights * bits.attention / 8 / layout.tp
     mlp = shape.mlp_weights * bits.mlp / 8 / (layout.tp if layout.dp == 1 else chips)
