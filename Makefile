@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo test test-distill test-clients test-agents fuzz lint serve bench clean
+.PHONY: demo test test-distill test-clients test-agents fuzz lint serve bench fit clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make fuzz    made-up requests and clients that misbehave, for FUZZ_MINUTES (10)"
 	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
 	@echo "make bench   headway beside its peers, same machine, same model"
+	@echo "make fit     fit the planner to measured points (GPU_SPEED_CSV=FILE) and print how well it predicts them"
 	@echo "make lint    ruff and mypy alone"
 
 # make_venv: $(1) is its folder. into: what installs into that of folder $(1). install: $(1) is the extra to install headway with.
@@ -89,6 +90,9 @@ serve: $(STAMP)
 bench: $(BENCH_STAMP)
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/compose.py
+
+fit: $(STAMP)
+	$(BIN)/python -m headway.plan.accuracy "$(GPU_SPEED_CSV)"
 
 clean:
 	rm -rf $(VENV) build dist

@@ -285,6 +285,40 @@ def calibrate(
 
 
 @app.command()
+def plan(
+    model: Annotated[str, typer.Argument(help="A known name, a config.json of Hugging Face, or a GGUF file.")],
+    gpu: Annotated[str, typer.Option(help="The chip: h100, h200, b200, b300, gb200.")],
+    tp: Annotated[
+        list[int] | None,
+        typer.Option(help="Chips that share the model; repeatable.  \\[default: 1, 2, 4, 8]", show_default=False),
+    ] = None,
+    isl: Annotated[int, typer.Option(help="Tokens of a prompt.")] = 1024,
+    osl: Annotated[int, typer.Option(help="Tokens of an answer.")] = 1024,
+    speed: Annotated[float, typer.Option(help="How much faster than standard fast is to be.")] = 2.5,
+    standard_speed: Annotated[
+        float | None, typer.Option(help="Standard's tokens/s per user.  \\[default: 40]", show_default=False)
+    ] = None,
+    acceptance: Annotated[float | None, typer.Option(help="With speculation: the share of drafts accepted, 0 to 1.")] = None,
+    drafts: Annotated[int, typer.Option(help="With --acceptance: tokens guessed ahead.")] = 3,
+    price_per_hour: Annotated[float | None, typer.Option(help="Of one chip, in dollars.")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="bf16, fp8, fp4, int4, ...  \\[default: the model's own]", show_default=False)
+    ] = None,
+    engine: Annotated[str, typer.Option(help="vllm, sglang or trtllm.")] = "vllm",
+    plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the curve as pictures.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one HTML page.")] = None,
+    json_path: Json = None,
+) -> None:
+    """Say which speed a model has on a chip at which batch size, and what fast must cost."""
+    from headway.plan.commands import Asked, plan_command
+
+    asked = Asked(
+        model, gpu, tp or (), isl, osl, speed, standard_speed, acceptance, drafts, price_per_hour, precision, engine
+    )  # fmt: skip
+    plan_command(asked, json_path=json_path, plots=plots, report=report)
+
+
+@app.command()
 def simulate(
     trace: Annotated[
         Path | None, typer.Argument(help="headway's or Mooncake's JSON lines, or Azure's CSV.", show_default=False)
