@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
@@ -28,8 +28,10 @@ from headway.scheduler.request import Request
 from headway.server.app import create_app
 from headway.server.metrics import Metrics
 from headway.server.responses.store import ResponseStore
+from headway.text.messages import Message
 from headway.text.parts import PlainReader, Reader
 from headway.text.stream import TextStream
+from headway.text.template import Rendered, Tools
 from headway.text.tokenizer import Seam
 from headway.text.toolcalls import ToolReader
 
@@ -67,6 +69,9 @@ class PlainTemplate:
             raise RequestError(400, "lists are for the real template", param="messages")
         turns = "".join(f"<{message['role']}>{message.get('content') or ''}" for message in messages)
         return turns + "".join(tool["function"]["name"] for tool in tools or ())
+
+    def render_on(self, known: Iterable[Rendered], messages: Sequence[Message], tools: Tools) -> Rendered:
+        return Rendered(self.render(messages, tools=tools), messages, tools, 0, (list(messages), tools))
 
     def reader(self, tools: Sequence[dict[str, Any]] | None, *, parallel: bool = True) -> Reader:
         return ToolReader("hermes", [tool["function"]["name"] for tool in tools], parallel=parallel) if tools else PlainReader()

@@ -53,3 +53,15 @@ def test_what_cannot_be_kept_is_a_400_with_the_place(path: str) -> None:
     error = response.json()["error"]
     assert error["param"] == "response_format"
     assert error["message"] == "'response_format' can't be used: the keyword 'not' at #/properties/a is not supported."
+
+
+def test_what_was_asked_for_before_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    yes, no = schema({"const": "yes"}), schema({"const": "no"})
+    for response_format in (yes, no):
+        assert ask(world, CHAT, response_format).status_code == 200
+    monkeypatch.setattr(world.served.grammars, "worker", None)
+    for response_format in (yes, no):
+        assert ask(world, CHAT, response_format).status_code == 200
+    first, second, again, again_second = (request.constraint for request in world.generator.requests)
+    assert again is first is not second and again_second is second

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
+
 from headway.errors import RequestError
 from headway.grammar.compiler import Compiler, Grammar
 from headway.grammar.constraint import Constraint, json_object, json_schema
@@ -48,20 +50,35 @@ async def constraint(
 ) -> Grammar | None:
     """tools: as OpenAI writes them. Raises RequestError 400 about the field that can't be kept."""
     if forced is not None:
-        return await _compiled(served.grammars, _calls(served, tools, forced), "tool_choice")
+        asked = _words([forced.name, forced.parallel, tools])
+        return await _compiled(served.grammars, asked, _calls(served, tools, forced), "tool_choice")
     if form is None or form.kind == "text":
         return None
+    asked = _words([form.kind, form.schema])
     if form.kind == "json_object":
-        return await _compiled(served.grammars, json_object, form.param)
-    return await _compiled(served.grammars, lambda: json_schema(form.schema), form.param)
+        return await _compiled(served.grammars, asked, json_object, form.param)
+    return await _compiled(served.grammars, asked, lambda: json_schema(form.schema), form.param)
 
 
-async def _compiled(compiler: Compiler, make: Callable[[], Constraint], param: str) -> Grammar:
-    """make: builds the constraint, which may take milliseconds too."""
+def _words(asked: Any) -> bytes | None:
+    """None for what is no text, or nested too deeply."""
     try:
-        return await asyncio.get_running_loop().run_in_executor(compiler.worker, lambda: compiler.compile(make()))
+        return to_json(asked, inf_nan_mode="constants")
+    except ValueError:
+        return None
+
+
+async def _compiled(compiler: Compiler, asked: bytes | None, make: Callable[[], Constraint], param: str) -> Grammar:
+    """asked: what the client wrote, to know it again. make: builds the constraint, which may take milliseconds too."""
+    if asked is not None and (known := compiler.recall(asked)) is not None:
+        return known
+    try:
+        grammar = await asyncio.get_running_loop().run_in_executor(compiler.worker, lambda: compiler.compile(make()))
     except ConstraintError as error:
         raise RequestError(400, f"'{param}' can't be used: {error}.", param=param) from None
+    if asked is not None:
+        compiler.remember(asked, grammar)
+    return grammar
 
 
 def _calls(served: ServedModel, tools: Sequence[Tool], forced: ForcedCall) -> Callable[[], Constraint]:

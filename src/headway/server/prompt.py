@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.errors import RequestError
 from headway.runtime.served import ServedModel
-from headway.text.template import ChatTemplate
+from headway.text.template import ChatTemplate, Rendered
 
 THREAD_ABOVE = 20_000
 """Characters of text from which tokenizing moves to a thread: below, the hop costs more than it saves."""
@@ -42,25 +43,35 @@ async def encode(served: ServedModel, text: str, param: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A text that ends in the tokenizer's seam, and its ids: what longer texts that begin so needn't be tokenized for again."""
+    """A conversation's prompt, and the ids of its first `num_chars` characters, which end in the tokenizer's seam: what needn't
+    be rendered and tokenized again for a conversation that goes on."""
 
-    text: str
+    rendered: Rendered
+    num_chars: int
     ids: list[int]
 
 
-async def encode_on(served: ServedModel, text: str, param: str, begun: Begun | None) -> tuple[list[int], Begun | None]:
-    """What `encode` gives, sooner where the text begins with what is `begun`; and what is begun after it."""
-    if begun is not None and text.startswith(begun.text):
-        rest = text[len(begun.text) :]
-        ids = [*begun.ids, *(await tokenize(served, rest, param) if rest else ())]
+async def encode_on(served: ServedModel, rendered: Rendered, param: str, known: Sequence[Begun]) -> tuple[list[int], Begun]:
+    """What `encode` gives for a conversation's prompt, sooner where it begins with what is known; and what is known then."""
+    text = rendered.text
+    begun = next((each for each in known if each.ids and text.startswith(each.rendered.text[: each.num_chars])), None)
+    if begun is not None:
+        head, start = begun.ids, begun.num_chars
+        rest = text[start:]
+        new = await tokenize(served, rest, param) if rest else []
+        ids = [*head, *new]
         check_room(served, ids, param)
     else:
-        ids = await encode(served, text, param)
+        head, start, rest = [], 0, text
+        ids = new = await encode(served, text, param)
     seam = served.tokenizer.seam
-    if seam is None or seam.token not in ids or ids.count(seam.token) != text.count(seam.text):
-        return ids, None
-    num_ids = len(ids) - ids[::-1].index(seam.token)
-    return ids, Begun(text[: text.rindex(seam.text) + len(seam.text)], ids[:num_ids])
+    num_seams = new.count(seam.token) if seam is not None else 0
+    if seam is None or num_seams != rest.count(seam.text):  # a seam that was written by someone else isn't cut at
+        return ids, Begun(rendered, 0, [])
+    if not num_seams:
+        return ids, Begun(rendered, start, head)
+    num_chars = start + rest.rindex(seam.text) + len(seam.text)
+    return ids, Begun(rendered, num_chars, ids[: len(ids) - new[::-1].index(seam.token)])
 
 
 async def tokenize(served: ServedModel, text: str, param: str) -> list[int]:

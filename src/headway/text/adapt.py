@@ -103,6 +103,19 @@ def adapt(
     return adapted, tools or None
 
 
+def adapt_more(before: Sequence[Message], more: Sequence[Message], abilities: Abilities) -> list[Message] | None:
+    """What `adapt` makes of the last messages where they follow those before them, which it then makes the same of as without
+    them; None if it doesn't. more: normalised, not empty."""
+    if any(message["role"] == "system" for message in more):
+        return None
+    if all(message["role"] in ("system", "developer") for message in before):
+        return None
+    if not abilities.results and before[-1]["role"] == more[0]["role"] == "tool":
+        return None
+    adapted = [_write_calls(message, abilities.calls) for message in more]
+    return adapted if abilities.results else _results_as_user(adapted)
+
+
 def to_json(value: Any) -> str:
     """JSON as templates and models expect it: no escapes for letters beyond ASCII."""
     return json.dumps(value, ensure_ascii=False)

@@ -13,6 +13,8 @@ from headway.catalog.gguf_copy import READABLE_NAMES, copy_without_tensors
 from headway.errors import ModelError, RequestError
 from headway.text.vocabulary import Vocabulary, from_gguf, from_tokenizer
 
+_IN_PLACE = {"NUM_STREAMS": 0}
+"""Has the calling thread do the work: handing a short text over to another and back takes as long as tokenizing it."""
 _UNSTATED_CONTEXT = 131_072  # tokens; only bounds the search for a tokenizer's own limit
 
 
@@ -118,7 +120,7 @@ class Tokenizer:
 
 def _open(path: Path) -> openvino_genai.Tokenizer:
     try:
-        return openvino_genai.Tokenizer(str(path))
+        return openvino_genai.Tokenizer(str(path), **_IN_PLACE)
     except (RuntimeError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())
         raise ModelError(f"the tokenizer of {path} can't be loaded: {reason}") from None

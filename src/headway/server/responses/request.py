@@ -74,16 +74,16 @@ async def request(
     ask: ResponsesRequest,
     items: Sequence[Item],
     response_id: str,
-    begun: Begun | None,
+    known: Sequence[Begun],
     default_max_tokens: int | None,
 ) -> tuple[GenerateRequest, Begun | None]:
-    """At the base mode until the speed is known; and what the prompt is begun with for the next one. items: the whole
-    conversation; begun: known of the last one. max_output_tokens is lowered to the room that the prompt leaves; a response
+    """At the base mode until the speed is known; and what is known of the prompt for the next one. items: the whole
+    conversation; known: of what came before. max_output_tokens is lowered to the room that the prompt leaves; a response
     that only prepares the prompt is one token long."""
     if ask.truncation == "auto":
         ids, begun = await _cut_prompt(served, ask, items, ask.max_output_tokens or default_max_tokens), None
     else:
-        ids, begun = await encode_on(served, _render(served, ask, _messages(ask, items)), "input", begun)
+        ids, begun = await prompt(served, ask, items, known)
     room = check_room(served, ids, "input")
     max_tokens = output_limit(ask.max_output_tokens, default_max_tokens, room)
     check_min_tokens(ask, max_tokens)
@@ -102,6 +102,15 @@ async def request(
         constraint=held_to,
     )
     return generate, begun
+
+
+async def prompt(
+    served: ServedModel, ask: PromptBody, items: Sequence[Item], known: Sequence[Begun]
+) -> tuple[list[int], Begun]:
+    """Its ids, and what is known of it for a longer one. Raises RequestError 400."""
+    earlier = [each.rendered for each in known]
+    rendered = template_of(served).render_on(earlier, _messages(ask, items), _template_tools(ask) or None)
+    return await encode_on(served, rendered, "input", known)
 
 
 async def count_tokens(served: ServedModel, ask: PromptBody, items: Sequence[Item]) -> int:

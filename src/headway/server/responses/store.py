@@ -110,17 +110,18 @@ class MemoryStore:
 
 
 class Recent:
-    """The last responses of one connection, those too that aren't to be stored, each with what its prompt began with."""
+    """The last responses of one connection, those too that aren't to be stored, each with what is known of its prompt, the
+    latest first."""
 
     MOST = 16
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[StoredResponse, Begun | None]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[StoredResponse, tuple[Begun, ...]]] = OrderedDict()
 
-    def put(self, stored: StoredResponse, begun: Begun | None) -> None:
-        self._kept[stored.id] = stored, begun
+    def put(self, stored: StoredResponse, known: tuple[Begun, ...]) -> None:
+        self._kept[stored.id] = stored, known
         if len(self._kept) > self.MOST:
             self._kept.popitem(last=False)
 
-    def get(self, response_id: str) -> tuple[StoredResponse, Begun | None] | None:
+    def get(self, response_id: str) -> tuple[StoredResponse, tuple[Begun, ...]] | None:
         return self._kept.get(response_id)

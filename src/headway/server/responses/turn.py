@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -22,7 +23,7 @@ from headway.server.prompt import Begun
 from headway.server.render import Json
 from headway.server.responses.items import Item, read_items
 from headway.server.responses.render import ResponseRenderer
-from headway.server.responses.request import check, count_tokens, new_reader, request, wants_logprobs
+from headway.server.responses.request import check, count_tokens, new_reader, prompt, request, wants_logprobs
 from headway.server.responses.schemas import PromptBody, ResponsesRequest
 from headway.server.responses.store import Recent, ResponseStore, StoredResponse
 from headway.server.visit import visit_of
@@ -31,12 +32,13 @@ from headway.server.visit import visit_of
 @dataclass(frozen=True, slots=True)
 class Turn:
     """generation: not yet started. culture: of its model. speak: makes the renderer once the speed is known. keep: for
-    `play`."""
+    `play`. foresee: once all is sent, prepares what a next turn on the connection will begin with."""
 
     generation: Generation
     culture: OpenAICulture
     speak: Callable[[Speed], ResponseRenderer]
     keep: Keep
+    foresee: Callable[[], Awaitable[None]]
 
 
 class Turns:
@@ -51,9 +53,10 @@ class Turns:
         check(ask)
         response_id = f"resp_{uuid.uuid4().hex}"
         key = visit_of(connection).caller.share
-        items, begun = await self._conversation(served, ask, key, recent)
-        generate, begun = await request(served, ask, items, response_id, begun, self._desk.default_max_tokens)
+        items, known = await self._conversation(served, ask, key, recent)
+        generate, begun = await request(served, ask, items, response_id, known, self._desk.default_max_tokens)
         created = int(time.time())
+        answered: StoredResponse | None = None
 
         def speak(speed: Speed) -> ResponseRenderer:
             return ResponseRenderer(
@@ -65,14 +68,22 @@ class Turns:
             )
 
         async def keep(response: Json) -> None:
-            stored = StoredResponse(response, items)
+            nonlocal answered
+            answered = stored = StoredResponse(response, items)
             if recent is not None:
-                recent.put(stored, begun)
+                recent.put(stored, (begun,) if begun is not None else ())
             if ask.store is not False:
                 await self._store.put(key, stored)
 
+        async def foresee() -> None:
+            if recent is None or answered is None or begun is None:
+                return
+            with contextlib.suppress(RequestError):  # a next turn will be told, if there is one
+                _, ahead = await prompt(served, ask, answered.items, (begun,))
+                recent.put(answered, (ahead, begun))
+
         generation = self._desk.generation(connection, served, speed, [generate], downgrade=self._desk.downgrade)
-        return Turn(generation, OpenAICulture(served), speak, keep)
+        return Turn(generation, OpenAICulture(served), speak, keep, foresee)
 
     async def count(self, ask: PromptBody, connection: HTTPConnection) -> int:
         """Tokens of the prompt."""
@@ -82,21 +93,21 @@ class Turns:
 
     async def _conversation(
         self, served: ServedModel, ask: PromptBody, key: str, recent: Recent | None
-    ) -> tuple[tuple[Item, ...], Begun | None]:
+    ) -> tuple[tuple[Item, ...], tuple[Begun, ...]]:
         """Its items, and what is known of the prompt that they make for this model."""
         given = read_items(ask.input)
         previous_id = ask.previous_response_id
         if previous_id is None:
-            return tuple(given), None
-        if recent is not None and (known := recent.get(previous_id)) is not None:
-            previous, begun = known
+            return tuple(given), ()
+        if recent is not None and (last := recent.get(previous_id)) is not None:
+            previous, known = last
             same = self._desk.models.find(previous.response["model"]).served is served
-            return (*previous.items, *given), begun if same else None
+            return (*previous.items, *given), known if same else ()
         stored = await self._store.get(key, previous_id)
         if stored is None:
             message = f"Previous response with id {show(previous_id)} not found; send the whole conversation as 'input'."
             raise RequestError(400, message, code="previous_response_not_found", param="previous_response_id")
-        return (*stored.items, *given), None
+        return (*stored.items, *given), ()
 
 
 def _repeated(ask: ResponsesRequest, speed: Speed) -> Json:

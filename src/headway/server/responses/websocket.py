@@ -145,6 +145,9 @@ class _Connection:
 
         failure = await attend(generation, _never, work())
         if failure is None:
+            if not self._lanes[ask.stream_id]:
+                await asyncio.sleep(0)  # what was written goes out first
+                await turn.foresee()
             return
         if not renderer.begun:
             raise failure
