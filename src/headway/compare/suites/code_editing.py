@@ -104,9 +104,9 @@ def _language(rng: Random) -> Edit:
     a, b, c, d = (rng.randint(2, 9) for _ in range(4))
     code = "def value(text):\n    left, sign, right = text.split()\n    return int(left) + int(right)\n"
     wish = (
-        "Make it compute any expression of whole numbers with + - * and brackets, with or without spaces, * before + and -, "
-        "and a minus before a number or a bracket; `a ^ b` is a power that binds closest, to the right. Return None if the text is "
-        "not such an expression. No eval, no exec, no imports."
+        "Make it compute any expression of whole numbers with + - * and brackets, with or without spaces, * before + and "
+        "-, and a minus before a number or a bracket; `a ^ b` is a power that binds closest, to the right. Return None if the "
+        "text is not such an expression. No eval, no exec, no imports."
     )
     tests: list[tuple[list[str], Any]] = [
         ([f"{a} + {b}"], a + b),
