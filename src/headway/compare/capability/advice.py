@@ -1,7 +1,8 @@
 """Which target for which work: a recommendation for each suite, by a stated rule.
 
 **Break-even.** A target answers in a seconds, a share e of its answers is wrong, a wrong one is noticed, and asking again costs
-r seconds beside the answer's own (checking it, or somebody's patience), with the same chance each time. A right answer then takes
+r seconds beside the answer's own (checking it, or somebody's patience), with the same chance each time. A right answer then
+takes
 
     (a + r) / (1 - e)                                                                                        (1)
 

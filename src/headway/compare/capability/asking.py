@@ -20,7 +20,7 @@ from headway.compare.targets.endpoint import EndpointTarget
 ROUNDS = 2
 HOUSE_TOKENS = 96
 HOUSE_GRACE_SECONDS = 20.0
-RAMP_SECONDS = 3.0
+RAMP_SECONDS = 2.0
 GIVE_UP_AFTER = 10
 """Failures of an API in a row."""
 
@@ -93,10 +93,11 @@ class Asking:
         streams = [asyncio.create_task(self._stream(column, left)) for _ in range(column.streams)]
         stop = asyncio.create_task(self.interrupted.wait())
         try:
-            everything = asyncio.gather(*streams)
-            await asyncio.wait((everything, stop), return_when=asyncio.FIRST_COMPLETED)
-            if everything.done():
-                everything.result()
+            while streams and not stop.done():
+                done, _ = await asyncio.wait((*streams, stop), return_when=asyncio.FIRST_COMPLETED)
+                streams = [stream for stream in streams if stream not in done]
+                for ended in done - {stop}:
+                    ended.result()
         finally:
             for waiting in (*streams, stop):
                 waiting.cancel()

@@ -60,6 +60,10 @@ def compare_capability(
     check_words(options, models, modes)
     check_json_path(json_path)
     check_keys(names)
+    if capability.plots is not None:
+        from headway.compare.page.png import check_plots
+
+        check_plots()
     price_list = PriceList.of(prices, options.prices)
     with Bar(Console(stderr=True)) as bar, ExitStack() as stack:
         url = options.url
@@ -180,6 +184,8 @@ def _notes(columns: Sequence[Column]) -> list[str]:
             said = [target.served_as_asked(record) for record in records]
             if False in said:
                 notes.append(f"{label}: {said.count(True)} of {len(said)} answers were served as asked, by the endpoint's word")
+            if "response_format" in target.left_out:
+                notes.append(f"{label}: refused response_format at least once; since then JSON was asked for in words alone")
         if retried := sum(record.retries for record in records):
             notes.append(f"{label}: {retried} requests were refused and sent again later; the waits are part of the seconds")
         cut = sum(record.finish_reason == "length" for record in records)

@@ -66,7 +66,7 @@ class AnswerJournal:
             known = json.loads(lines[0])
             if known.pop(HEADING) != FORMAT:
                 raise KeyError(HEADING)
-        except (ValueError, KeyError, AttributeError, IndexError):
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             raise UsageError(f"--journal: {path} is no journal of answers") from None
         if known != json.loads(json.dumps(heading)):
             raise UsageError(f"--journal: {path} is of other tasks; go on with the same settings, or name another file")

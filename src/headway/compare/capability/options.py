@@ -17,8 +17,8 @@ EVERY = "all"
 @dataclass(frozen=True, slots=True)
 class CapabilityOptions:
     """quick: few tasks of each suite. suites: names joined by commas, or EVERY; None = all. tasks: of each suite; None = as
-    quick says, else DEFAULT_TASKS. seed: of the tasks. thinking: output tokens beyond what an answer needs. report: an HTML page.
-    plots: a folder for PNGs."""
+    quick says, else DEFAULT_TASKS. seed: of the tasks. thinking: output tokens beyond what an answer needs. report: an HTML
+    page. plots: a folder for PNGs."""
 
     quick: bool = False
     suites: str | None = None

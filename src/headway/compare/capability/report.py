@@ -41,7 +41,7 @@ def price_cell(result: CapabilityResult, cell: Cell) -> str:
 
 
 def interval(ends: Interval | None) -> str:
-    return UNKNOWN if ends is None else f"{ends[0]:.0%} to {ends[1]:.0%}"
+    return UNKNOWN if ends is None else f"{100 * ends[0]:.0f}-{ends[1]:.0%}"
 
 
 def seconds(value: float | None) -> str:
@@ -49,10 +49,11 @@ def seconds(value: float | None) -> str:
 
 
 def _cells(result: CapabilityResult) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("suite")
-    table.add_column("target", overflow="fold")
-    for heading in ("right", "95%", "s/answer", "s/right", price_heading(result), "valid calls", "failed"):
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("suite", no_wrap=True)
+    table.add_column("target", overflow="fold", min_width=8)
+    cost = price_heading(result).replace("/", "/\n")
+    for heading in ("right", "95%", "s/\nanswer", "s/\nright", cost, "valid\ncalls", "API\nfailed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for suite in (*result.suites, ALL):
         for place, target in enumerate(result.targets):
@@ -60,7 +61,7 @@ def _cells(result: CapabilityResult) -> Table:
             table.add_row(
                 suite if place == 0 else "",
                 target.label,
-                f"{share(cell.share)} of {len(cell.right)}",
+                f"{sum(cell.right)}/{len(cell.right)}",
                 interval(cell.share_interval),
                 seconds(cell.seconds),
                 seconds(cell.seconds_per_right),
@@ -74,7 +75,7 @@ def _cells(result: CapabilityResult) -> Table:
 
 def _speeds(result: CapabilityResult) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("target", overflow="fold")
+    table.add_column("target", overflow="fold", min_width=8)
     for heading in ("tok/s user", "TTFT p50", "TPOT p50", "ITL p99", "asked"):
         table.add_column(heading, justify="right", no_wrap=True)
     for target in result.targets:
@@ -91,9 +92,9 @@ def asked(target: TargetFigures) -> str:
 
 
 def _chains(result: CapabilityResult) -> Table:
-    table = Table(title="chains of steps survived, by the mistake rate of a step", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("target", overflow="fold")
-    for heading in ("mistakes", "95%", *(f"{steps}" for steps in LENGTHS), f"speed for {LENGTHS[-2]}"):
+    table = Table(title="chains of so many steps survived", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("target", overflow="fold", min_width=8)
+    for heading in ("mistakes", "95%", *(f"{steps}" for steps in LENGTHS), f"speed\nfor {LENGTHS[-2]}"):
         table.add_column(heading, justify="right", no_wrap=True)
     best = result.reference
     for target in result.targets:

@@ -17,7 +17,8 @@ DASHES = (None, "7 4", "2 4", "9 3 2 3")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A target in a chart. place: of its colour. size: what the area of its mark stands for; None = unknown. low, high: of y."""
+    """A target in a chart. place: of its colour. size: what the area of its mark stands for; None = unknown. low, high:
+    of y."""
 
     label: str
     place: int
@@ -105,7 +106,8 @@ def _radius(size: float | None, largest: float | None) -> float:
 
 def _labels(ends: Sequence[tuple[str, int, float, float]]) -> list[str]:
     """Names beside marks: to whichever side there is room, moved down where two would touch."""
-    drawn, taken = [], []
+    drawn: list[str] = []
+    taken: list[float] = []
     for label, place, x, y in sorted(ends, key=lambda end: end[3]):
         short = label if len(label) <= 28 else f"{label[:27]}…"
         right = x < LEFT + (WIDTH - LEFT - RIGHT) / 2

@@ -66,7 +66,7 @@ def _fault(call: tuple[str, Mapping[str, Any]], function: Mapping[str, Any], ans
 
 
 def _is_possible(value: Any, description: Mapping[str, Any], possible: Sequence[Any]) -> bool:
-    wanted = _TYPES[description["type"]]
+    wanted: Any = _TYPES[description["type"]]
     inner = _TYPES[description["items"]["type"]] if description["type"] in ("array", "tuple") else None
     if wanted is float and type(value) is int:
         value = float(value)

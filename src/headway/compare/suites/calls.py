@@ -15,6 +15,8 @@ from headway.compare.suites.texts import shown
 from headway.compare.target import Answer, Call
 
 Tool = Mapping[str, Any]
+HELD = 2
+"""Up to this level a call is required of the model (`tool_choice`), beyond it must see for itself that one is wanted."""
 _CALL_IN_WORDS = re.compile(r"<\|?tool_call|<function[=_]|\[TOOL_CALLS\]|\"(?:arguments|parameters)\"\s*:\s*\{", re.IGNORECASE)
 
 
@@ -56,6 +58,11 @@ def invalid(call: Call, tools: Sequence[Tool]) -> str | None:
         return f"the arguments are no JSON object: {shown(call.arguments)}"
     error = next(iter(Draft202012Validator(parameters).iter_errors(arguments)), None)
     return None if error is None else f"not by the schema: {shown(error.message)}"
+
+
+def choice(level: int) -> str | None:
+    """The `tool_choice` of a level."""
+    return "required" if level <= HELD else None
 
 
 def judge_calls(answer: Answer, tools: Sequence[Tool], wanted: Sequence[Wanted]) -> Verdict:

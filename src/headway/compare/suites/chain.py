@@ -42,7 +42,7 @@ class Chain:
     def ask(self) -> Ask | None:
         if self._fault is not None or self._done == len(self._steps):
             return None
-        return Ask(list(self._messages), MAX_TOKENS, tools=TOOLS)
+        return Ask(list(self._messages), MAX_TOKENS, tools=TOOLS, tool_choice="required")
 
     def take(self, answer: Answer) -> None:
         if not answer.calls:

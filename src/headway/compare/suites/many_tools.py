@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
-from headway.compare.suites.calls import Tool, Wanted, judge_calls, tool
+from headway.compare.suites.calls import Tool, Wanted, choice, judge_calls, tool
 from headway.compare.suites.task import Made, Suite, fresh, user
 from headway.compare.target import Ask
 
@@ -46,7 +46,10 @@ def make(rng: Random, level: int) -> Made:
     number = rng.randint(100, 999)
     words = (PLAIN if level < 4 else ROUNDABOUT)[verb].format(noun=noun, id=number)
     wanted = Wanted(f"{verb}_{noun}", {"id": number})
-    return Made(Ask(user(words), MAX_TOKENS, tools=tools), lambda answer: judge_calls(answer, tools, (wanted,)))
+    return Made(
+        Ask(user(words), MAX_TOKENS, tools=tools, tool_choice=choice(level)),
+        lambda answer: judge_calls(answer, tools, (wanted,)),
+    )
 
 
 def _tool(verb: str, noun: str) -> Tool:

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from headway.compare.suites.calls import judge_calls
+from headway.compare.suites.calls import choice, judge_calls
 from headway.compare.suites.task import Made, Suite, fresh, user
 from headway.compare.suites.toolbox import ALARM, BOOK, CONVERT, LAMP, MESSAGE, ORDER, WEATHER, Kit
 from headway.compare.suites.words import PEOPLE, clock
@@ -22,7 +22,10 @@ def make(rng: Random, level: int) -> Made:
     to work out."""
     kit = rng.choice(LEVELS[level - 1]) if level <= len(LEVELS) else Kit(BOOK.tool, _later)
     words, wanted = kit.request(rng)
-    return Made(Ask(user(words), MAX_TOKENS, tools=(kit.tool,)), lambda answer: judge_calls(answer, (kit.tool,), (wanted,)))
+    return Made(
+        Ask(user(words), MAX_TOKENS, tools=(kit.tool,), tool_choice=choice(level)),
+        lambda answer: judge_calls(answer, (kit.tool,), (wanted,)),
+    )
 
 
 def _later(rng: Random) -> tuple[str, dict[str, Any]]:
