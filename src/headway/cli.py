@@ -164,15 +164,43 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Keeps targets' requests; the same command goes on from there.", show_default=False),
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Instead: what each can do, with a few tasks of every suite, in minutes.")
+    ] = False,
+    suites: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[,...]", help='Instead: what each can do, thoroughly; "all" is every suite.', show_default=False
+        ),
+    ] = None,
+    tasks: Annotated[
+        int | None, typer.Option(help="Of each suite.  \\[default: 40; 5 or 6 with --quick]", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the tasks, which are made up anew for each.")] = 0,
+    thinking: Annotated[int, typer.Option(help="Tokens beyond what an answer needs, for models that think first.")] = 0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A page of it, with plots, as HTML.", show_default=False)
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The plots as PNGs (needs headway\\[plots]).", show_default=False)
+    ] = None,
     config: Config = None,
     json_path: Json = None,
 ) -> None:
-    """Measure the modes, or any endpoints, side by side, and print the table."""
+    """Measure the modes, or any endpoints, side by side, and print the table: their speed, or (--quick, --suites) what they
+    can do and what a right answer takes."""
+    from headway.compare.capability.commands import compare_capability
+    from headway.compare.capability.options import CapabilityOptions
     from headway.compare.targets.commands import TargetsOptions, compare_any
     from headway.config import load
 
     options = TargetsOptions(url, spark, streams, seconds, prices, journal)
-    compare_any(words or [], options, load(config).prices, json_path)
+    capability = CapabilityOptions(quick, suites, tasks, seed, thinking, report, plots)
+    capability.check()
+    if capability.wanted:
+        compare_capability(words or [], options, capability, load(config).prices, json_path)
+    else:
+        compare_any(words or [], options, load(config).prices, json_path)
 
 
 @app.command()

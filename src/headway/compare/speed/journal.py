@@ -58,7 +58,7 @@ class Journal:
     def note(self, point: int, number: int, record: RequestRecord, begin: float) -> None:
         """A request that has ended, or was cut off. begin: of its point, by the record's clock."""
         if self._file is not None:
-            self._write({"point": point, "number": number, "record": _to_json(record, begin)})
+            self._write({"point": point, "number": number, "record": record_to_json(record, begin)})
 
     def leave(self, point: int, seconds: float, *, is_done: bool) -> None:
         if self._file is not None:
@@ -88,7 +88,7 @@ class Journal:
     def _take(self, line: dict[str, Any]) -> None:
         past = self.past(line["point"])
         if "record" in line:
-            record = _from_json(line["record"])
+            record = record_from_json(line["record"])
             past.records[line["number"]] = record
             past.seconds = max(past.seconds, record.finished or 0.0)  # if it never came to a line of its own
         else:
@@ -116,7 +116,8 @@ def relative(record: RequestRecord, begin: float) -> RequestRecord:
     return record
 
 
-def _to_json(record: RequestRecord, begin: float) -> dict[str, Any]:
+def record_to_json(record: RequestRecord, begin: float) -> dict[str, Any]:
+    """A record as plain data, without its text. begin: what its times count from there."""
     line = {name: value for name in _KEPT if (value := getattr(record, name)) is not None}
     line["mode"] = record.mode.value
     for name in ("intended", "started", "finished"):
@@ -128,7 +129,8 @@ def _to_json(record: RequestRecord, begin: float) -> dict[str, Any]:
     return line
 
 
-def _from_json(line: dict[str, Any]) -> RequestRecord:
+def record_from_json(line: dict[str, Any]) -> RequestRecord:
+    """What record_to_json made. Raises KeyError, TypeError or ValueError for anything else."""
     served = line.pop("served_by", None)
     record = RequestRecord(ModeName(line.pop("mode")), line.pop("intended"), line.pop("started"))
     for name, value in line.items():

@@ -76,7 +76,7 @@ def compare_targets_command(
     names = [parse_target(word) for word in dict.fromkeys(words) if is_target(word)]
     models = [word for word in words if not is_target(word)]
     modes = [name for name in names if name.mode is not None]
-    _check(options, models, modes)
+    check_words(options, models, modes)
     check_json_path(json_path)
     check_keys(names)
     price_list = PriceList.of(prices, options.prices)
@@ -85,7 +85,7 @@ def compare_targets_command(
         url = options.url
         if modes and url is None:
             model = models[0] if models else DEFAULT_MODEL
-            server = stack.enter_context(running(_server(model, options)))
+            server = stack.enter_context(running(server_command(model, options)))
             url = server.wait_ready(bar)
         speeds, interrupted = run_async(_measure(names, url, price_list, options, bar))
     print_targets(speeds, price_list.currency, options.streams_each, Console(stderr=json_path == STDOUT))
@@ -117,12 +117,14 @@ async def _measure(
             return speeds, interrupted.is_set()
 
 
-def _server(model: str, options: TargetsOptions) -> list[str]:
+def server_command(model: str, options: TargetsOptions) -> list[str]:
+    """What starts a server for its modes to be compared."""
     spark = spark_of(model) if options.spark is None else options.spark
     return serve_command(model, max(options.streams_each, DEFAULT_STREAMS), None if spark == NO_SPARK else spark)
 
 
-def _check(options: TargetsOptions, models: Sequence[str], modes: Sequence[TargetName]) -> None:
+def check_words(options: TargetsOptions, models: Sequence[str], modes: Sequence[TargetName]) -> None:
+    """models: words that are no targets. modes: those targets that are. Raises UsageError."""
     if options.streams_each < 1:
         raise UsageError(f"--streams must be at least 1, not {options.streams_each}")
     if not MIN_SECONDS <= options.seconds < float("inf"):
