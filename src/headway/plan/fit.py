@@ -187,7 +187,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """Seconds of every point as predicted by a fit that saw nothing of its group. calibrated, first_calibrated: TPOT and TTFT by one that saw four of its points
+    """Seconds of every point as predicted by a fit that saw nothing of its group. calibrated, first_calibrated:
+    TPOT and TTFT by one that saw four of its points
     (nan for those four, and for groups of fewer than eight).
     """
 

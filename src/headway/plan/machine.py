@@ -51,8 +51,8 @@ class Load:
 class Engine:
     """name: "vllm", "sglang" or "trtllm". dated: a version of 2025. eager: without CUDA graphs.
 
-    prompts_first: takes waiting prompts before it goes on decoding; where all lengths are equal, requests then move in step and
-    each meets half of the others' prompts on average. drafts: guessed tokens verified in each step; 0 without speculation.
+    prompts_first: takes waiting prompts before it goes on decoding; where all lengths are equal, requests then move in step
+    and each meets half of the others' prompts on average. drafts: guessed tokens verified in each step; 0 without speculation.
     """
 
     name: str = "vllm"
