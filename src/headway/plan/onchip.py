@@ -94,8 +94,16 @@ def place(one: Chip, shape: ModelShape) -> Placed:
 
 
 def tokens_per_second(one: Chip, shape: ModelShape, *, drafts: bool = False) -> float:
-    """Of one user. Raises UsageError for a chip of which no speeds are published."""
-    return 1 / rule_of(one.name).seconds(place(one, shape), drafts)
+    """Of one user. A model smaller than any published gets what the smallest of them does: nobody has shown more. Raises
+    UsageError for a chip of which no speeds are published."""
+    rule, placed = rule_of(one.name), place(one, shape)
+    known = [each.placed for each in published() if each.chip == one.name and not each.drafts]
+    placed = Placed(
+        max(placed.layers, min(each.layers for each in known)),
+        max(placed.active, min(each.active for each in known)),
+        max(placed.chips, min(each.chips for each in known)),
+    )
+    return 1 / rule.seconds(placed, drafts)
 
 
 @cache
