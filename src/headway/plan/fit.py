@@ -126,7 +126,8 @@ class Problem:
     def group_weights(self, at: Ints) -> Floats:
         sizes = Counter(self.groups[at])
         weights = np.array([sizes[group] ** -_GROUP_POWER for group in self.groups[at]])
-        return weights / weights.mean()
+        scaled: Floats = weights / weights.mean()
+        return scaled
 
     def first_terms(self, parameters: Floats) -> Floats:
         """Columns of the first token's time, (points, FIRST)."""

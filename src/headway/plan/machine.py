@@ -23,7 +23,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a model is split: attention over `tp` chips in each of `dp` groups that share the rows; experts whole on `ep` of them.
+    """How a model is split: attention over `tp` chips in each of `dp` groups that share the rows; experts whole on `ep`.
 
     remote_prefill: prompts are computed on other chips (disaggregated serving).
     """

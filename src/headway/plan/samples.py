@@ -150,8 +150,8 @@ def _layout(row: Row, shape: ModelShape) -> Layout:
 
 def _drafts(row: Row) -> int:
     """Drafts in each step. The file doesn't say; InferenceX's public configurations and change log do, by image version:
-    TensorRT-LLM 1.2.0rc6.post3 is what DeepSeek R1 "trt-mtp" runs used, 1.1.0rc2.post2 both; of Qwen3.5 in fp8 on B200 the runs at
-    tp 4 without ep. Three drafts, one with attention in data parallel.
+    TensorRT-LLM 1.2.0rc6.post3 is what DeepSeek R1 "trt-mtp" runs used, 1.1.0rc2.post2 both; of Qwen3.5 in fp8 on B200 the runs
+    at tp 4 without ep. Three drafts, one with attention in data parallel.
     """
     if row["model"].endswith("Qwen3.5-397B-A17B"):
         return 3 if (row["gpu"], row["engine_version"], row["tp"], row["moe_ep"]) == ("b200_sxm", "0.5.9", "4", "1") else 0
