@@ -169,7 +169,7 @@ def calibrate(
 @app.command()
 def plan(
     model: Annotated[str, typer.Argument(help="A known name, a config.json of Hugging Face, or a GGUF file.")],
-    gpu: Annotated[str, typer.Option(help="The chip: h100, h200, b200, b300, gb200.")],
+    gpu: Annotated[str, typer.Option(help="The chip: h100, h200, b200, gb200, mi300x, l40s, ...")],
     tp: Annotated[
         list[int] | None,
         typer.Option(help="Chips that share the model; repeatable.  \\[default: 1, 2, 4, 8]", show_default=False),
@@ -182,7 +182,9 @@ def plan(
     ] = None,
     acceptance: Annotated[float | None, typer.Option(help="With speculation: the share of drafts accepted, 0 to 1.")] = None,
     drafts: Annotated[int, typer.Option(help="With --acceptance: tokens guessed ahead.")] = 3,
-    price_per_hour: Annotated[float | None, typer.Option(help="Of one chip, in dollars.")] = None,
+    price_per_hour: Annotated[
+        float | None, typer.Option(help="Of one chip, in dollars.  \\[default: the catalogue's]", show_default=False)
+    ] = None,
     precision: Annotated[
         str | None, typer.Option(help="bf16, fp8, fp4, int4, ...  \\[default: the model's own]", show_default=False)
     ] = None,
