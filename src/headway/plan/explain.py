@@ -25,8 +25,8 @@ from headway.plan.source import in_precision
 STANDARD, FAST, SPARK = 65.0, 170.0, 1000.0
 PRICE = 6.0
 SOURCES = (
-    "65 -> about 170 tokens/s at 6 times the price (Claude Opus 4.6 fast mode, 7 Feb 2026) and 65 -> over 1,000 (GPT-5.3-Codex-Spark, "
-    "12 Feb 2026): the labs' announcements, speeds as put together by https://www.seangoedecke.com/fast-llm-inference"
+    "65 -> about 170 tokens/s at 6 times the price (Claude Opus 4.6 fast mode, 7 Feb 2026) and 65 -> over 1,000 "
+    "(GPT-5.3-Codex-Spark, 12 Feb 2026): the labs' announcements, speeds as put together by https://www.seangoedecke.com/fast-llm-inference"
 )
 MODELS = (
     ("llama-3.1-70b", "fp8"),
@@ -63,8 +63,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """cases: what reaches 170 tokens/s, dearest multiple first; slow: what doesn't; wafer: tokens/s of one user by weights that a
-    token uses, without drafts; limit: the most of those that reach SPARK; gpu: what a GPU does alone with a small model."""
+    """cases: what reaches 170 tokens/s, dearest multiple first; slow: what doesn't; wafer: tokens/s of one user by weights that
+    a token uses, without drafts; limit: the most of those that reach SPARK; gpu: what a GPU does alone with a small model."""
 
     cases: list[Case]
     slow: list[str]
@@ -99,9 +99,7 @@ def explain(tell: Callable[[str], None] = lambda name: None) -> tuple[Explanatio
                 tell(label)
                 engine = Engine(drafts=drafts.drafts if drafts else 0)
                 try:
-                    curve = make_curve(
-                        shape, machine, engine, SPLITS, ISL, OSL, FAST / STANDARD, drafts, standard=STANDARD
-                    )
+                    curve = make_curve(shape, machine, engine, SPLITS, ISL, OSL, FAST / STANDARD, drafts, standard=STANDARD)
                 except UsageError:
                     slow.append(label)
                     continue
@@ -162,16 +160,22 @@ def as_text(found: Explanation) -> Group:
             f"{case.most:,.0f}",
             case.limit,
         )
-    paragraphs = [Text(f"\n{one}\n") for one in _words(found)]
+    paragraphs = [Text(f"{one}\n") for one in _words(found)]
     return Group(paragraphs[0], table, *paragraphs[1:])
 
 
 def _words(found: Explanation) -> Iterator[str]:
     multiples = [case.multiple for case in found.cases]
-    near = sorted({f"{case.model} on {case.chip}{' with drafts' if case.drafts else ''}" for case in found.cases if _NEAR[0] <= case.multiple <= _NEAR[1]})
+    near = sorted(
+        {
+            f"{case.model} on {case.chip}{' with drafts' if case.drafts else ''}"
+            for case in found.cases
+            if _NEAR[0] <= case.multiple <= _NEAR[1]
+        }
+    )
     yield (
-        f"What was sold. {SOURCES}.\n\n1. The same model in smaller batches. A step reads the weights once for all rows; with fewer "
-        "rows it is shorter, and each token carries more of it. By this plan's model of a step:"
+        f"What was sold. {SOURCES}.\n\n1. The same model in smaller batches. A step reads the weights once for all rows; with "
+        "fewer rows it is shorter, and each token carries more of it. By this plan's model of a step:"
     )
     plain = sum(not case.drafts for case in found.cases)
     yield (
