@@ -315,7 +315,7 @@ def calibrate(
 @app.command()
 def plan(
     model: Annotated[str, typer.Argument(help="A known name, a config.json of Hugging Face, or a GGUF file.")],
-    gpu: Annotated[str, typer.Option(help="The chip: h100, h200, b200, b300, gb200.")],
+    gpu: Annotated[str, typer.Option(help="The chip: h100, h200, b200, gb200, mi300x, l40s, ...")],
     tp: Annotated[
         list[int] | None,
         typer.Option(help="Chips that share the model; repeatable.  \\[default: 1, 2, 4, 8]", show_default=False),
@@ -328,22 +328,62 @@ def plan(
     ] = None,
     acceptance: Annotated[float | None, typer.Option(help="With speculation: the share of drafts accepted, 0 to 1.")] = None,
     drafts: Annotated[int, typer.Option(help="With --acceptance: tokens guessed ahead.")] = 3,
-    price_per_hour: Annotated[float | None, typer.Option(help="Of one chip, in dollars.")] = None,
+    price_per_hour: Annotated[
+        float | None, typer.Option(help="Of one chip, in dollars.  \\[default: the catalogue's]", show_default=False)
+    ] = None,
     precision: Annotated[
         str | None, typer.Option(help="bf16, fp8, fp4, int4, ...  \\[default: the model's own]", show_default=False)
     ] = None,
     engine: Annotated[str, typer.Option(help="vllm, sglang or trtllm.")] = "vllm",
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the curve as pictures.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one HTML page.")] = None,
+    hardware: Annotated[bool, typer.Option("--hardware", help="Instead: list the chips that are known.")] = False,
+    fits: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Instead: which chips hold it, and its speed there.", show_default=False)
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Instead: walk through the fast modes of February 2026.")] = False,
+    fleet: Annotated[
+        bool, typer.Option("--fleet", help="Instead: GPUs for a traffic, in one pool or one for each mode.")
+    ] = False,
+    rate: Annotated[float, typer.Option(help="With --fleet: requests/s.")] = 20.0,
+    fast_share: Annotated[float, typer.Option(help="With --fleet: the share of fast requests, 0 to 1.")] = 0.1,
+    requests: Annotated[int, typer.Option(help="With --fleet: to simulate, in all.")] = 20_000,
     json_path: Json = None,
 ) -> None:
     """Say which speed a model has on a chip at which batch size, and what fast must cost."""
+    from headway.errors import UsageError
+
+    if hardware:
+        from headway.plan.listing import hardware_command
+
+        return hardware_command(json_path)
+    if explain:
+        from headway.plan.explain import explain_command
+
+        return explain_command(json_path, plots)
+    if fits is not None:
+        from headway.plan.residency import fits_command
+
+        return fits_command(fits, precision, json_path)
+    if model is None or gpu is None:
+        raise UsageError("what is to be planned? Name a model and --gpu a chip, or give --hardware, --fits MODEL or --explain")
+    if fleet:
+        from headway.plan.fleet_command import FleetAsked, fleet_command
+
+        if tp and len(tp) > 1:
+            raise UsageError("--fleet takes one --tp: the chips of each copy of the model")
+        part = FleetAsked(
+            model, gpu, rate, fast_share, isl, osl, tp=tp[0] if tp else 1, speed=speed, standard=standard_speed,
+            requests=requests, precision=precision, engine=engine, price=price_per_hour,
+        )  # fmt: skip
+        return fleet_command(part, json_path)
     from headway.plan.commands import Asked, plan_command
 
     asked = Asked(
         model, gpu, tp or (), isl, osl, speed, standard_speed, acceptance, drafts, price_per_hour, precision, engine
     )  # fmt: skip
     plan_command(asked, json_path=json_path, plots=plots, report=report)
+    return None
 
 
 @app.command()

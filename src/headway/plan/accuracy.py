@@ -20,8 +20,8 @@ from headway.plan.samples import Sample, contradictory, read_samples
 Floats = NDArray[np.float64]
 
 SOURCE = (
-    "fitted to silicon_sample.csv of ai-dynamo/aiconfigurator (Apache-2.0, NVIDIA and contributors; commit 095f58a), most of it from "
-    "public InferenceX runs"
+    "fitted to silicon_sample.csv of ai-dynamo/aiconfigurator (Apache-2.0, NVIDIA and contributors; commit 095f58a), "
+    "most of it from public InferenceX runs"
 )
 SLOW, QUICK = 40.0, 100.0
 """Tokens/s of one user between which the price multiple of 2.5x is checked."""
@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> None:
 
 
 def summary(samples: list[Sample], checked: CrossValidation) -> dict[str, object]:
-    """Errors over all points, shares of 1. Points that contradict their own series are counted, and left out of a second figure."""
+    """Errors over all points, shares of 1. Points that contradict their series are counted, and left out of a second one."""
     tpot = np.abs(checked.tpot / np.array([one.tpot for one in samples]) - 1)
     ttft = np.abs(checked.ttft / np.array([one.ttft for one in samples]) - 1)
     seen_four = ~np.isnan(checked.calibrated)

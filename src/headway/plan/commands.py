@@ -10,10 +10,10 @@ from rich.console import Console
 
 from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.errors import UsageError
+from headway.plan.chip import chip
 from headway.plan.curve import SPLITS, Speculation, make_curve
 from headway.plan.fit import ENGINES
 from headway.plan.machine import Engine
-from headway.plan.measured import find_machine
 from headway.plan.page import write_page
 from headway.plan.picture import write_pictures
 from headway.plan.report import Plan, print_plan, to_json
@@ -25,7 +25,7 @@ LARGEST_SPLIT = 72
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a plan is asked for. splits: chips that share a model, () for all up to 8; acceptance: None without speculation;
-    standard: tokens/s of one user, None for 40."""
+    standard: tokens/s of one user, None for 40. price: of a chip for an hour, None for the catalogue's."""
 
     model: str
     gpu: str
@@ -60,10 +60,15 @@ def plan_command(asked: Asked, *, json_path: Path | None = None, plots: Path | N
 def make_plan(asked: Asked) -> Plan:
     """The curve (and another with speculation) that was asked for."""
     _check(asked)
-    shape, machine = in_precision(read_model(asked.model), asked.precision), find_machine(asked.gpu)
-    engine, splits = Engine(asked.engine), sorted(set(asked.splits)) or SPLITS
+    chosen = chip(asked.gpu)
+    shape, machine = in_precision(read_model(asked.model), asked.precision), chosen.machine()
+    engine, splits = (
+        Engine(asked.engine),
+        sorted(set(asked.splits)) or [split for split in SPLITS if split <= max(1, chosen.domain)],
+    )
     curve = make_curve(shape, machine, engine, splits, asked.isl, asked.osl, asked.speed, standard=asked.standard)
-    plan = Plan(shape, machine, engine, asked.isl, asked.osl, curve, asked.price)
+    price = asked.price or (chosen.price.hourly if chosen.price else None)
+    plan = Plan(shape, machine, engine, asked.isl, asked.osl, curve, price)
     if asked.acceptance is None:
         return plan
     speculation = Speculation(asked.drafts, asked.acceptance)

@@ -13,12 +13,12 @@ from headway.plan.shape import Bits, Experts, Linear, Mla, ModelShape
 Json = dict[str, Any]
 
 # Decoders with gated MLPs whose config says all that the shape needs. Anything else could be read, and wrongly.
-KNOWN = frozenset(
-    """llama mistral mixtral qwen2 qwen2_moe qwen3 qwen3_moe qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text phi3
-    gemma2 gemma3 gemma3_text smollm3 granite olmo2 olmoe deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm4 glm4_moe
-    glm_moe_dsa gpt_oss minimax_m2 mimo ministral3 exaone4 seed_oss ernie4_5 ernie4_5_moe dots1 bailing_moe hunyuan_v1_dense"""
-    .split()
-)  # fmt: skip
+KNOWN = frozenset([
+    "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_5",
+    "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "phi3", "gemma2", "gemma3", "gemma3_text", "smollm3",
+    "granite", "olmo2", "olmoe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "kimi_k25", "glm4",
+    "glm4_moe", "glm_moe_dsa", "gpt_oss", "minimax_m2", "ministral3", "seed_oss",
+])  # fmt: skip
 
 
 def read_config(source: Path | str, name: str = "") -> ModelShape:

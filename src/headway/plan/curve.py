@@ -96,7 +96,7 @@ def make_curve(
     speculation: Speculation | None = None,
     standard: float | None = None,
 ) -> Curve:
-    """All batch sizes on all splits that hold the model. Raises UsageError if none does, or standard's speed is out of reach."""
+    """All batch sizes on all splits that hold the model. Raises UsageError if none does, or standard's speed isn't reached."""
     fitting = [split for split in splits if rows_that_fit(shape, machine, Layout(split), isl + osl) >= 1]
     if not fitting:
         raise UsageError(does_not_fit(shape, machine, splits, isl + osl))
@@ -128,7 +128,7 @@ def does_not_fit(shape: ModelShape, machine: Machine, splits: Sequence[int], tok
     need = shape.weight_bytes / GIB
     if short > 0:
         usable = need - short / GIB
-        why = f"needs {need:.0f} GiB for its weights; {most} x {machine.name} hold {usable:.0f} GiB, {short / GIB:.0f} GiB too few"
+        why = f"needs {need:.0f} GiB for its weights; {most} x {machine.name} hold {usable:.0f}, {short / GIB:.0f} GiB too few"
     else:
         room = kv_room(shape, machine, Layout(most)) / GIB
         why = (

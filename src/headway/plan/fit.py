@@ -126,7 +126,8 @@ class Problem:
     def group_weights(self, at: Ints) -> Floats:
         sizes = Counter(self.groups[at])
         weights = np.array([sizes[group] ** -_GROUP_POWER for group in self.groups[at]])
-        return weights / weights.mean()
+        scaled: Floats = weights / weights.mean()
+        return scaled
 
     def first_terms(self, parameters: Floats) -> Floats:
         """Columns of the first token's time, (points, FIRST)."""
@@ -187,7 +188,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """Seconds of every point as predicted by a fit that saw nothing of its group. calibrated, first_calibrated: TPOT and TTFT by one that saw four of its points
+    """Seconds of every point as predicted by a fit that saw nothing of its group. calibrated, first_calibrated:
+    TPOT and TTFT by one that saw four of its points
     (nan for those four, and for groups of fewer than eight).
     """
 

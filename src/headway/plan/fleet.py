@@ -108,7 +108,13 @@ class _Ran:
 
 
 def compare(
-    traffic: Traffic, replica: Replica, requests: int, *, seed: int = 0, jobs: int | None = None, tell: Callable[[str], None] = print
+    traffic: Traffic,
+    replica: Replica,
+    requests: int,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+    tell: Callable[[str], None] = print,
 ) -> list[Pool]:
     """The shared pool, then the separate ones. requests: of the whole comparison; each pool serves its part of them. Raises
     UsageError if a mode's pace is out of one replica's reach."""
@@ -145,7 +151,13 @@ def modes_of(replica: Replica, traffic: Traffic, seats: int) -> tuple[Modes, Sch
 
 
 def _pool(
-    name: str, traffic: Traffic, replica: Replica, requests: int, seed: int, workers: ProcessPoolExecutor, tell: Callable[[str], None]
+    name: str,
+    traffic: Traffic,
+    replica: Replica,
+    requests: int,
+    seed: int,
+    workers: ProcessPoolExecutor,
+    tell: Callable[[str], None],
 ) -> Pool:
     rate = _most(traffic, replica, seed, workers)
     replicas = max(1, ceil(traffic.rate / rate - 1e-9))
@@ -206,8 +218,12 @@ def _run(job: _Job) -> _Ran:
         limits_from(settings),
         speculation=False,
     )
-    arrivals = synthetic(poisson(t.rate, job.seed), job.requests, Lengths(t.prompt, t.spread), Lengths(t.output, t.spread), job.seed)
-    result = Simulation(scheduler, modes, costs, seed=job.seed, downgrade=False).run(with_modes(arrivals, t.fast_share, job.seed))
+    arrivals = synthetic(
+        poisson(t.rate, job.seed), job.requests, Lengths(t.prompt, t.spread), Lengths(t.output, t.spread), job.seed
+    )
+    result = Simulation(scheduler, modes, costs, seed=job.seed, downgrade=False).run(
+        with_modes(arrivals, t.fast_share, job.seed)
+    )
     return _Ran(result.busy, result.seconds, {mode.name.value: _counts(result, mode.name) for mode in modes})
 
 

@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def read_gguf(path: Path) -> ModelShape:
-    """The shape of a GGUF. Its KV cache is taken as 16 bits. Raises ModelError (one line) for a file that isn't one, or lacks a key."""
+    """The shape of a GGUF; its KV cache is taken as 16 bits. Raises ModelError (one line) if it isn't one, or lacks a key."""
     header = read_header(path)
     name = str(header.values.get("general.architecture", ""))
     keys = _Keys(header, name)

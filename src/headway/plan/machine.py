@@ -23,7 +23,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a model is split: attention over `tp` chips in each of `dp` groups that share the rows; experts whole on `ep` of them.
+    """How a model is split: attention over `tp` chips in each of `dp` groups that share the rows; experts whole on `ep`.
 
     remote_prefill: prompts are computed on other chips (disaggregated serving).
     """
@@ -51,8 +51,8 @@ class Load:
 class Engine:
     """name: "vllm", "sglang" or "trtllm". dated: a version of 2025. eager: without CUDA graphs.
 
-    prompts_first: takes waiting prompts before it goes on decoding; where all lengths are equal, requests then move in step and
-    each meets half of the others' prompts on average. drafts: guessed tokens verified in each step; 0 without speculation.
+    prompts_first: takes waiting prompts before it goes on decoding; where all lengths are equal, requests then move in step
+    and each meets half of the others' prompts on average. drafts: guessed tokens verified in each step; 0 without speculation.
     """
 
     name: str = "vllm"

@@ -33,12 +33,15 @@ def page(plan: Plan) -> str:
         + "</tr>"
         for point in shown(curve, 24)
     )
+    columns = "".join(f"<th>{escape(head)}</th>" for head in heads)
     told = "".join(f"<li>{escape(line)}</li>" for line in sentences(plan))
     title = escape(f"{plan.shape.name} on {plan.machine.name}")
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><p>{escape(headline(plan))}</p><ul>{told}</ul>{svg(plan)}"
-        f'<div class="wide"><table><tr>{"".join(f"<th>{escape(head)}</th>" for head in heads)}</tr>{rows}</table></div></html>\n'
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1>"
+        f"<p>{escape(headline(plan))}</p><ul>{told}</ul>{svg(plan)}"
+        f'<div class="wide"><table><tr>{columns}</tr>{rows}</table></div></html>\n'
     )
 
 

@@ -131,7 +131,7 @@ def _legend(lines: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
 
 def _png(plan: Plan, path: Path) -> Path | None:
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # an extra of headway's, `plots`
     except ImportError:
         return None
     figure = Figure(figsize=(8, 5), layout="constrained")

@@ -90,7 +90,8 @@ def _weight_bits(method: str, quantization: Json, where: str) -> float:
     if method in {"compressed-tensors", "modelopt", "modelopt_fp4", "quark"}:
         return _group_bits(quantization, where)
     raise ModelError(
-        f"{where}: quantization {method!s:.40} isn't known; known are awq, compressed-tensors, fp8, gptq, modelopt, mxfp4, nvfp4"
+        f"{where}: quantization {method!s:.40} isn't known; "
+        "known are awq, compressed-tensors, fp8, gptq, modelopt, mxfp4 and nvfp4"
     )
 
 

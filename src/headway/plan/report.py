@@ -125,6 +125,8 @@ def sentences(plan: Plan) -> list[str]:
     if plan.speculation is not None and plan.speculated is not None:
         how = f"With {plan.speculation.drafts} drafts, {plan.speculation.acceptance:.0%} accepted: "
         found += _modes(plan, plan.speculated, how)
+    if plan.machine.generation not in fitted().generation:
+        found.append(f"No point was measured on {plan.machine.name} or its generation: its figures are the data sheet's")
     accuracy = fitted().accuracy
     found.append(
         f"Fitted to {accuracy['points']} public measurements; those of a model, chip and engine it never saw are predicted "

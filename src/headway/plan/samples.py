@@ -1,8 +1,8 @@
 """Measured points to fit to: rows of a CSV file in the form of `silicon_sample.csv` of ai-dynamo/aiconfigurator (Apache-2.0).
 
 Columns: model, gpu, engine, engine_version, precision, gemm_quant, isl, osl, concurrency, batch_size, tp, dp, moe_tp, moe_ep,
-ttft_ms, tpot_ms. Labels are read as the runs' public configuration (SemiAnalysisAI/InferenceX) says they were meant: see `_layout`
-and `_drafts`.
+ttft_ms, tpot_ms. Labels are read as the runs' public configuration (SemiAnalysisAI/InferenceX) says they were meant: see
+`_layout` and `_drafts`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from headway.errors import UsageError
 from headway.plan.known import known_shape
 from headway.plan.machine import Engine, Layout, Load, Machine
-from headway.plan.measured import MACHINES
+from headway.plan.measured import machine_of
 from headway.plan.quantized import named_bits
 from headway.plan.shape import ModelShape
 
@@ -61,7 +61,7 @@ def read_samples(path: Path) -> list[Sample]:
 
 def sample_of(row: Row) -> Sample:
     """One row, its labels read. Raises KeyError for a missing column."""
-    machine, base = MACHINES[row["gpu"]], known_shape(row["model"])
+    machine, base = machine_of(row["gpu"]), known_shape(row["model"])
     precision = _PRECISION[row["gemm_quant"]]
     mxfp4 = base.name.startswith("gpt-oss")
     shape = base.with_bits(named_bits(precision, has_experts=base.experts is not None, mxfp4_experts=mxfp4))
@@ -103,8 +103,9 @@ def contradictory(samples: Iterable[Sample]) -> set[int]:
     found: set[int] = set()
     for places in series.values():
         while True:
-            counts = {place: _conflicts(samples, place, [other for other in places if other not in found]) for place in places}
-            worst = max((place for place in places if place not in found), key=lambda place: counts[place], default=None)
+            left = [place for place in places if place not in found]
+            counts = {place: _conflicts(samples, place, left) for place in left}
+            worst = max(counts, key=lambda place: counts[place], default=None)
             if worst is None or not counts[worst]:
                 break
             found.add(worst)
@@ -123,8 +124,8 @@ def _conflicts(samples: list[Sample], place: int, others: list[int]) -> int:
 def _layout(row: Row, shape: ModelShape) -> Layout:
     """The split meant by a row's labels.
 
-    The file multiplies where InferenceX names the same chips twice: with tp 8 and ep 8 on 8 chips a row says moe_tp 8, moe_ep 8 and
-    tp (or dp) 64; with attention in data parallel over tp chips it may say dp = tp and moe_ep = tp x tp.
+    The file multiplies where InferenceX names the same chips twice: with tp 8 and ep 8 on 8 chips a row says moe_tp 8, moe_ep 8
+    and tp (or dp) 64; with attention in data parallel over tp chips it may say dp = tp and moe_ep = tp x tp.
     """
     tp, dp = int(row["tp"]), int(row["dp"] or 1) or 1
     moe_tp, ep = int(row["moe_tp"] or 1) or 1, int(row["moe_ep"] or 1) or 1
@@ -149,8 +150,8 @@ def _layout(row: Row, shape: ModelShape) -> Layout:
 
 def _drafts(row: Row) -> int:
     """Drafts in each step. The file doesn't say; InferenceX's public configurations and change log do, by image version:
-    TensorRT-LLM 1.2.0rc6.post3 is what DeepSeek R1 "trt-mtp" runs used, 1.1.0rc2.post2 both; of Qwen3.5 in fp8 on B200 the runs at
-    tp 4 without ep. Three drafts, one with attention in data parallel.
+    TensorRT-LLM 1.2.0rc6.post3 is what DeepSeek R1 "trt-mtp" runs used, 1.1.0rc2.post2 both; of Qwen3.5 in fp8 on B200 the runs
+    at tp 4 without ep. Three drafts, one with attention in data parallel.
     """
     if row["model"].endswith("Qwen3.5-397B-A17B"):
         return 3 if (row["gpu"], row["engine_version"], row["tp"], row["moe_ep"]) == ("b200_sxm", "0.5.9", "4", "1") else 0
@@ -169,7 +170,7 @@ _LARGEST = {
 
 
 def _is_plain(row: Row) -> bool:
-    """A run of 1.1.0rc2.post2 that had no drafts: larger than any of "trt-mtp" with its split, or a repeat at the time of plain runs."""
+    """A run of 1.1.0rc2.post2 that had no drafts: larger than any of "trt-mtp" with its split, or at the time of plain runs."""
     if row["engine_version"] != "1.1.0rc2.post2":
         return False
     if (row["gpu"], row["precision"], row["moe_ep"]) == ("b200_sxm", "fp4", "1"):

@@ -28,7 +28,7 @@ class Mla:
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """A mixture of experts: `active` of `total` a token in each of `layers` layers, `width` wide; `shared_width` runs always."""
+    """A mixture of experts: `active` of `total` a token in each of `layers`, `width` wide; `shared_width` always runs."""
 
     total: int
     active: int
@@ -65,7 +65,8 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A decoder. `heads` x `head_dim` queries, `kv_heads` keys and values; `window_layers` of `layers` look back `window` tokens.
+    """A decoder. `heads` x `head_dim` queries, `kv_heads` keys and values; `window_layers` of
+    `layers` look back `window` tokens.
 
     weight_sum: bytes of all tensors where a file says so exactly (a GGUF), else 0 and they are computed.
     """

@@ -94,7 +94,7 @@ def split(seconds: list[float], state: Situation) -> dict[Part, float]:
     its kernels and running them (smoothly); what launching adds is that part's."""
     parts: dict[Part, float] = dict.fromkeys(
         ("weights", "kv", "compute", "network", "latency", "rows", "prompts", "launch"), 0.0
-    )  # type: ignore[arg-type]
+    )
     for term, value in zip(TERMS, seconds, strict=True):
         parts[term.part] += value * (state.met if term.part == "prompts" else 1.0)
     launch, parts["launch"] = parts["launch"], 0.0
