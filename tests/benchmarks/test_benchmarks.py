@@ -79,7 +79,7 @@ def test_a_model_that_is_not_there_is_one_clear_line() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["peers", "overhead", "sampling", "simulator", "structured", "websocket"])
+@pytest.mark.parametrize("name", ["load_tools", "peers", "overhead", "sampling", "simulator", "structured", "websocket"])
 def test_the_others_explain_themselves(name: str) -> None:
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
