@@ -314,8 +314,10 @@ def calibrate(
 
 @app.command()
 def plan(
-    model: Annotated[str, typer.Argument(help="A known name, a config.json of Hugging Face, or a GGUF file.")],
-    gpu: Annotated[str, typer.Option(help="The chip: h100, h200, b200, gb200, mi300x, l40s, ...")],
+    model: Annotated[
+        str | None, typer.Argument(help="A known name, a config.json of Hugging Face, or a GGUF file.", show_default=False)
+    ] = None,
+    gpu: Annotated[str | None, typer.Option(help="The chip; --hardware lists them.", show_default=False)] = None,
     tp: Annotated[
         list[int] | None,
         typer.Option(help="Chips that share the model; repeatable.  \\[default: 1, 2, 4, 8]", show_default=False),

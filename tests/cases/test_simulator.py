@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 
+from simulate.small import STANDARD, simulation
+
 from headway.simulate.result import SimulationResult
 from headway.simulate.run import Simulation
 from headway.simulate.trace import Arrival
-from simulate.small import STANDARD, simulation
 
 BLOCKS, SIZE = 4, 32
 ASKED = [
@@ -44,7 +45,7 @@ def test_no_block_is_left_in_use() -> None:
 
 
 def test_the_second_of_two_equal_prompts_finds_the_firsts_blocks() -> None:
-    """Its last token has to be computed to have its logits, so of 64 tokens the first block and part of the second are shared."""
+    """Its last token has to be computed to have its logits, so of 64 tokens one block and part of another are shared."""
     later = [Arrival(at, 64, 3, STANDARD, prefix=(7, 8), prefix_tokens=SIZE) for at in (0.0, 5.0)]
     result = simulation(num_blocks=BLOCKS, block_size=SIZE).run(later)
     assert SIZE <= result.standard.cached_tokens < 64

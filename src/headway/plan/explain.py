@@ -122,7 +122,9 @@ def explain(tell: Callable[[str], None] = lambda name: None) -> tuple[Explanatio
     alone = make_curve(small, chip("B200").machine(), Engine(), SPLITS, 1024, OSL, 1.01, standard=1.0).best[-1].speed
     ranked = sorted((case for case, _ in cases), key=lambda case: -case.multiple)
     limit = (1 / SPARK / factor) ** 2 * 1e9
-    return Explanation(ranked, slow, wafer, limit, ("qwen3-32b in 8 bits, alone on up to 8 B200,", alone)), nearest[1]
+    return Explanation(
+        ranked, slow, wafer, limit, ("qwen3-32b in 8 bits, without drafts, alone on up to 8 B200,", alone)
+    ), nearest[1]
 
 
 def _case(model: str, name: str, curve: Curve, drafts: bool) -> Case:
@@ -179,24 +181,26 @@ def _words(found: Explanation) -> Iterator[str]:
     )
     plain = sum(not case.drafts for case in found.cases)
     yield (
-        f"2. {STANDARD:g} -> {FAST:g} costs {min(multiples):.1f} to {max(multiples):.1f} times as much on these {len(multiples)} curves "
-        f"({plain} of them without drafts); {len(found.slow)} more don't reach {FAST:g} at all, so there it can't be bought by batch "
-        "size. The multiple is no constant: it is what the batch at the one speed carries over the batch at the other. Near the "
-        f"fastest that a model runs alone, a little more speed empties the batch. About {PRICE:g}x: "
-        f"{', '.join(near) if near else 'none of these'}. Drafts: {DRAFTS.drafts}, {DRAFTS.acceptance:.0%} of them right, at both speeds."
+        f"2. {STANDARD:g} -> {FAST:g} costs {min(multiples):.1f} to {max(multiples):.1f} times as much on these {len(multiples)} "
+        f"curves ({plain} of them without drafts); {len(found.slow)} more don't reach {FAST:g} at all, so there it can't be "
+        "bought by batch size. The multiple is no constant: it is what the batch at the one speed carries over the batch at the "
+        f"other. Near the fastest that a model runs alone, a little more speed empties the batch. About {PRICE:g}x: "
+        f"{', '.join(near) if near else 'none of these'}. Drafts: {DRAFTS.drafts}, {DRAFTS.acceptance:.0%} of them right, at "
+        "both speeds."
     )
     errors = sorted(abs(one.error) for one in check(_WAFER) if not one.published.drafts)
     yield (
-        f"3. {STANDARD:g} -> {SPARK:,.0f} is another trade. No batch size gives it: {found.gpu[0]} has {found.gpu[1]:,.0f} tokens/s. A wafer "
-        "holds the weights in SRAM and waits for distance, not for reading: seconds a token grow with the square root of the weights "
-        f"used ({errors[0]:.0%} to {errors[-1]:.0%} from published speeds, each left out of its own fit). "
+        f"3. {STANDARD:g} -> {SPARK:,.0f} is another trade. No batch size gives it: {found.gpu[0]} has {found.gpu[1]:,.0f} "
+        "tokens/s. A wafer holds the weights in SRAM and waits for distance, not for reading: seconds a token grow with the "
+        f"square root of the weights used ({errors[0]:.0%} to {errors[-1]:.0%} from published speeds without drafts, each left "
+        "out of its own fit). "
         + "; ".join(f"{what}: {speed:,.0f} tokens/s" for what, speed in found.wafer)
-        + f". Over {SPARK:,.0f} without drafts means at most {found.limit / 1e9:.0f}B weights used for a token, whatever the total; "
-        "with drafts more."
+        + f". Over {SPARK:,.0f} without drafts means at most {found.limit / 1e9:.0f}B weights used for a token, whatever the "
+        "total; with drafts more."
     )
     yield (
-        "4. Where public information ends. Neither lab says how large its models are, on which chips and how many the modes run, in which "
-        "batches, with or without drafts, or what share of the price is margin or scarcity. What is said: the fast mode is the same "
-        "model; the spark is a smaller one, on Cerebras, weaker at hard tasks (Terminal-Bench 2.0: 58.4% against 77.3%). That batch size "
-        "makes the one and SRAM the other is inferred, from speeds and prices like these."
+        "4. Where public information ends. Neither lab says how large its models are, on which chips and how many the modes "
+        "run, in which batches, with or without drafts, or what share of the price is margin or scarcity. What is said: the fast "
+        "mode is the same model; the spark is a smaller one, on Cerebras, weaker at hard tasks (Terminal-Bench 2.0: 58.4% against "
+        "77.3%). That batch size makes the one and SRAM the other is inferred, from speeds and prices like these."
     )

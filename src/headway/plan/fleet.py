@@ -65,7 +65,8 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a mode got in a pool. Shares of 1; tokens_per_second: the median user's; ttft: seconds, median and 95th percentile."""
+    """What a mode got in a pool. Shares of 1; tokens_per_second: the median user's; ttft: seconds, median and
+    95th percentile; good: first token in time and pace kept."""
 
     requests: int
     served: float
@@ -238,7 +239,7 @@ def _sum(ran: Iterable[_Ran]) -> dict[str, Kept]:
     ran = list(ran)
     for name in ran[0].modes:
         parts = [one.modes[name] for one in ran]
-        asked, served, due, on_time, good = (sum(int(part[place]) for part in parts) for place in range(5))  # type: ignore[call-overload]
+        asked, served, due, on_time, good = map(sum, zip(*(part[:5] for part in parts), strict=True))
         if not asked:
             continue
         speeds = [value for part in parts for value in part[5]]

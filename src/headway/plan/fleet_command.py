@@ -23,8 +23,8 @@ from headway.plan.stepcosts import cost_model, kv_blocks
 
 @dataclass(frozen=True, slots=True)
 class FleetAsked:
-    """As `commands.Asked`, and the traffic: requests/s, the share of fast ones, the spread of lengths, seconds to the first token
-    (95% of requests) at standard and fast, and how many requests the comparison serves in all."""
+    """As `commands.Asked`, and the traffic: requests/s, the share of fast ones, the spread of lengths, seconds to the first
+    token (95% of requests) at standard and fast, and how many requests the comparison serves in all."""
 
     model: str
     gpu: str
@@ -45,7 +45,7 @@ class FleetAsked:
 
 
 def fleet_command(asked: FleetAsked, json_path: Path | None = None) -> None:
-    """Print the table, and write JSON if a path is given (`-` = stdout, the table to stderr). Raises HeadwayError (one line)."""
+    """Print the table, and write JSON if a path is given (`-` = stdout, the table to stderr). Raises HeadwayError."""
     check_json_path(json_path)
     console = Console(stderr=True)
     begun = time.perf_counter()
@@ -75,9 +75,10 @@ def replica_of(asked: FleetAsked, one: Chip) -> Replica:
 
 
 def as_table(pools: Sequence[Pool], replica: Replica, price: float | None, seconds: float) -> Table:
+    number = sum(kept.requests for pool in pools for kept in pool.modes.values())
     table = Table(
         title=f"Paces of {replica.paces[0]:g} and {replica.paces[1]:g} tokens/s",
-        caption=f"{sum(kept.requests for pool in pools for kept in pool.modes.values()):,} requests simulated in {seconds:.0f} s",
+        caption=f"{number:,} requests simulated, and short runs to find the GPUs, in {seconds:.0f} s",
     )
     table.add_column("pool")
     table.add_column("mode")

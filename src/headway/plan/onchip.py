@@ -5,8 +5,8 @@ hundred to a few thousand tokens/s, because every layer has to wait for the one 
 
 - LPU: seconds a token = a x layers + b x chips. A layer is a fixed piece of a static schedule, and the activations pass through
   every chip on their way.
-- Wafer: seconds a token = a x sqrt(active weights). Every core has its own weights and works at the same time as all others; what
-  grows with a layer is the distance across the area that holds it, a square root.
+- Wafer: seconds a token = a x sqrt(active weights). Every core has its own weights and works at the same time as all others;
+  what grows with a layer is the distance across the area that holds it, a square root.
 - With drafts (speculative decoding) one factor on that, the mean of those services that are known or seen to use it.
 
 Least squares of relative errors; so few points that the fit is made when it is asked for, and checked by leaving one out.

@@ -37,8 +37,8 @@ Measure = Callable[[Sequence[int]], list[Residency]]
 
 @dataclass(frozen=True, slots=True)
 class OnChip:
-    """A model in chips' own memory. size: bytes of one chip's; chips: that hold the weights; context: tokens of KV cache that find
-    room beside them; tokens_per_second: of one user, None where nothing says."""
+    """A model in chips' own memory. size: bytes of one chip's; chips: that hold the weights; context: tokens of KV cache that
+    find room beside them; tokens_per_second: of one user, None where nothing says."""
 
     chip: str
     level: str
@@ -50,8 +50,8 @@ class OnChip:
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """A model in the memory beside the chips. chips: fewest (1, 2, 4, ...) that hold it and one request, None if those that reach
-    each other don't; tokens_per_second: of one user alone, by the step model; None where that has no figures."""
+    """A model in the memory beside the chips. chips: fewest (1, 2, 4, ...) that hold it and one request, None if those that
+    reach each other don't; tokens_per_second: of one user alone, by the step model; None where that has no figures."""
 
     chip: str
     size: float
@@ -61,8 +61,8 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """This machine. level: the smallest cache whose stated size holds the weights, or "memory" or "unknown"; stays: as measured, None
-    for a model too large to ask; at_most: tokens/s that the measured speed of reading allows."""
+    """This machine. level: the smallest cache whose stated size holds the weights, or "memory" or "unknown"; stays: as measured,
+    None for a model too large to ask; at_most: tokens/s that the measured speed of reading allows."""
 
     level: str
     memory: int
@@ -201,9 +201,9 @@ def as_tables(found: Fits) -> Group:
 def _words(found: Fits) -> str:
     here = found.here
     lines = [
-        "Speeds of wafers and LPUs: fitted to published ones, without drafts; whole caches of GPUs and CPUs are never a model's alone.",
-        f"This machine: {size_text(here.memory)} of memory, {'enough' if here.fits else 'too little'}; by size the weights fit in "
-        f"{here.level}",
+        "Speeds of wafers and LPUs: fitted to published ones, without drafts. GPUs and CPUs keep other things in their caches too.",
+        f"This machine: {size_text(here.memory)} of memory, {'enough' if here.fits else 'too little'}; by size the weights fit "
+        f"in {here.level}",
     ]
     if here.stays is not None:
         lines[-1] += f"; read again and again they {'stay in cache' if here.stays else 'do not stay in cache'}"
