@@ -97,7 +97,7 @@ def _begun(options: DistillOptions, teacher: LocalModel) -> Begun | None:
         raise UsageError(f"{options.start} doesn't say what it was made of: --start takes a spark made by headway distill")
     if fields[TEACHER].contents() != teacher.sha256:
         raise UsageError(f"{options.start} was made of another teacher than {teacher.id}: begin anew, without --start")
-    return Begun(model.path, model.sha256, tuple(fields[KEPT].contents()))
+    return Begun(model.id, model.path, model.sha256, tuple(fields[KEPT].contents()))
 
 
 def _check(options: DistillOptions) -> None:

@@ -117,7 +117,7 @@ class Making:
             prompts=self.prompts,
             vocabulary=options.vocabulary,
             parts=len(held_out.tokens) / len(self.gathered.held_out.tokens),
-            start=options.start,
+            start=begun.name if begun is not None else None,
             tokens=len(self.gathered.answers.tokens),
             answers=self.gathered.num_answers,
             epochs=trainer.epoch,
@@ -146,7 +146,7 @@ class Making:
         from headway.distill.trainer import Plan
 
         if self.begun is not None:
-            return Choice(f"as in {self.options.start}", self.begun.kept, math.nan)
+            return Choice(f"as in {self.begun.name}", self.begun.kept, math.nan)
         wanted = self.options.layers or DEFAULT_LAYERS
         path = self.work / LAYERS
         if self.options.resume and path.exists():

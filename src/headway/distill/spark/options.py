@@ -31,6 +31,7 @@ class DistillOptions:
 class Begun:
     """A spark that is gone on from. kept: which of its teacher's layers it was made of."""
 
+    name: str
     path: Path
     sha256: str
     kept: tuple[int, ...]
