@@ -115,3 +115,9 @@ def test_a_model_that_doesnt_fit_says_by_how_much_and_what_would() -> None:
 def test_a_speed_out_of_reach_is_said() -> None:
     with pytest.raises(UsageError, match="no split gives one user 5000 tokens/s"):
         make_curve(in_fp8("llama-3.1-70b"), H200, Engine(), SPLITS, 1024, 1024, 2.5, standard=5000)
+
+
+def test_standard_is_slower_where_fast_would_be_out_of_reach() -> None:
+    curve = make_curve(in_fp8("deepseek-v3"), B200, Engine(), (8,), 8192, 1024, 2.5)
+    assert curve.fast is not None
+    assert curve.standard.speed * 2.5 <= curve.best[-1].speed

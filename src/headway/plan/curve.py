@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import log2
 
 from headway.errors import UsageError
-from headway.plan.frontier import at_speed, frontier, price_multiple, speed_at_price, throughput
+from headway.plan.frontier import frontier, price_multiple, speed_at_price, throughput
 from headway.plan.machine import Engine, Layout, Load, Machine
 from headway.plan.quantized import named_bits
 from headway.plan.shape import ModelShape
@@ -107,10 +107,9 @@ def make_curve(
     ]
     by_pair = {(point.speed, point.per_chip): point for point in points}
     best = [by_pair[pair] for pair in frontier(by_pair)]
-    slow = standard or min(STANDARD, best[-1].speed / speed)
-    if at_speed(_pairs(best), slow) is None:
-        raise UsageError(f"no split gives one user {slow:g} tokens/s; the most is {best[-1].speed:.0f}")
-    here = _nearest(best, slow)
+    here = _usual(best, speed) if standard is None else _nearest(best, standard)
+    if standard is not None and best[-1].speed < standard:
+        raise UsageError(f"no split gives one user {standard:g} tokens/s; the most is {best[-1].speed:.0f}")
     return Curve(
         points=points,
         best=best,
@@ -167,6 +166,12 @@ def _point(
 
 def _pairs(best: Sequence[CurvePoint]) -> list[tuple[float, float]]:
     return [(point.speed, point.per_chip) for point in best]
+
+
+def _usual(best: Sequence[CurvePoint], speed: float) -> CurvePoint:
+    """The cheapest point of STANDARD's speed; slower where `speed` times that is out of reach."""
+    slow_enough = [point for point in best if point.speed * speed <= best[-1].speed] or [best[0]]
+    return next((point for point in slow_enough if point.speed >= STANDARD), slow_enough[-1])
 
 
 def _nearest(best: Sequence[CurvePoint], speed: float) -> CurvePoint:
