@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import log2
 
 from headway.errors import UsageError
-from headway.plan.frontier import frontier, price_multiple, speed_at_price, throughput
+from headway.plan.frontier import frontier, throughput
 from headway.plan.machine import Engine, Layout, Load, Machine
 from headway.plan.quantized import named_bits
 from headway.plan.shape import ModelShape
@@ -18,7 +18,7 @@ STANDARD = 40.0
 """Tokens/s of one user that standard is to have, unless the fastest this hardware does isn't `speed` times as much."""
 MOST_ROWS = 4096
 SPLITS = (1, 2, 4, 8)
-_PER_DOUBLING = 2  # batch sizes computed for each doubling
+_PER_DOUBLING = 4  # batch sizes computed for each doubling
 
 GIB = 2**30
 
@@ -68,21 +68,26 @@ class Curve:
     speed: float
     standard: CurvePoint
     fast: CurvePoint | None
-    multiple: float | None
+
+    @property
+    def multiple(self) -> float | None:
+        """What fast costs over standard; None if it is out of reach."""
+        return self.price_of(self.speed)
 
     @property
     def largest_speed_up(self) -> float:
         """The most that this hardware can do, over standard."""
         return self.best[-1].speed / self.standard.speed
 
-    def speed_up_at(self, multiple: float) -> float | None:
-        """What a price `multiple` times standard's buys in speed, over standard."""
-        found = speed_at_price(_pairs(self.best), self.standard.speed, multiple)
-        return found / self.standard.speed if found else None
+    def speed_up_at(self, multiple: float) -> float:
+        """The most speed, over standard, that a price of at most `multiple` times standard's buys."""
+        dearest = self.standard.chip_hours * multiple * (1 + 1e-9)
+        return max(point.speed for point in self.best if point.chip_hours <= dearest) / self.standard.speed
 
     def price_of(self, speed_up: float) -> float | None:
-        """The price multiple of a speed-up over standard; None beyond the largest."""
-        return price_multiple(_pairs(self.best), self.standard.speed, self.standard.speed * speed_up)
+        """The price multiple of the cheapest point with at least this speed-up over standard; None beyond the largest."""
+        fast = [point for point in self.best if point.speed >= self.standard.speed * speed_up * (1 - 1e-9)]
+        return fast[0].chip_hours / self.standard.chip_hours if fast else None
 
 
 def make_curve(
@@ -116,7 +121,6 @@ def make_curve(
         speed=speed,
         standard=here,
         fast=None if best[-1].speed < here.speed * speed else _nearest(best, here.speed * speed),
-        multiple=price_multiple(_pairs(best), here.speed, here.speed * speed),
     )
 
 
@@ -162,10 +166,6 @@ def _point(
 ) -> CurvePoint:
     step = predict(shape, machine, layout, load, engine, tokens_per_step=speculation.tokens if speculation else None)
     return CurvePoint(layout, load, step, throughput(load.concurrency, step.ttft, step.tpot, load.osl, layout.chips))
-
-
-def _pairs(best: Sequence[CurvePoint]) -> list[tuple[float, float]]:
-    return [(point.speed, point.per_chip) for point in best]
 
 
 def _usual(best: Sequence[CurvePoint], speed: float) -> CurvePoint:
