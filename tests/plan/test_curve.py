@@ -8,7 +8,7 @@ import pytest
 
 from headway.errors import UsageError
 from headway.plan.curve import SPLITS, Speculation, make_curve
-from headway.plan.frontier import at_speed, frontier, price_multiple, speed_at_price
+from headway.plan.frontier import at_speed, frontier, price_multiple
 from headway.plan.known import entries, known_shape
 from headway.plan.machine import Engine, Layout, Load
 from headway.plan.measured import machine_of
@@ -78,9 +78,6 @@ def test_prices_along_a_frontier() -> None:
     assert at_speed(best, 200) is None
     assert price_multiple(best, 40, 160) == pytest.approx(10)
     assert price_multiple(best, 5, 160) is None
-    assert speed_at_price(best, 40, 10) == pytest.approx(160)
-    assert speed_at_price(best, 40, 10**0.5) == pytest.approx(80)
-    assert speed_at_price(best, 200, 2) is None
 
 
 def test_fast_costs_more_than_its_speed_and_six_times_the_price_buys_less_than_six() -> None:
@@ -90,8 +87,9 @@ def test_fast_costs_more_than_its_speed_and_six_times_the_price_buys_less_than_s
     assert curve.multiple > 2.5
     assert curve.fast.speed >= 2.5 * curve.standard.speed
     assert curve.multiple == pytest.approx(curve.price_of(2.5))
-    bought = curve.speed_up_at(curve.multiple)
-    assert bought == pytest.approx(2.5, rel=0.01)
+    assert curve.multiple == pytest.approx(curve.fast.chip_hours / curve.standard.chip_hours)
+    assert 2.5 <= curve.speed_up_at(curve.multiple) < 2.8
+    assert 1 < curve.speed_up_at(6) < 6
     assert curve.price_of(curve.largest_speed_up * 1.01) is None
 
 
@@ -115,3 +113,9 @@ def test_a_model_that_doesnt_fit_says_by_how_much_and_what_would() -> None:
 def test_a_speed_out_of_reach_is_said() -> None:
     with pytest.raises(UsageError, match="no split gives one user 5000 tokens/s"):
         make_curve(in_fp8("llama-3.1-70b"), H200, Engine(), SPLITS, 1024, 1024, 2.5, standard=5000)
+
+
+def test_standard_is_slower_where_fast_would_be_out_of_reach() -> None:
+    curve = make_curve(in_fp8("deepseek-v3"), B200, Engine(), (8,), 8192, 1024, 2.5)
+    assert curve.fast is not None
+    assert curve.standard.speed * 2.5 <= curve.best[-1].speed

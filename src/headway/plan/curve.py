@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import log2
 
 from headway.errors import UsageError
-from headway.plan.frontier import at_speed, frontier, price_multiple, speed_at_price, throughput
+from headway.plan.frontier import frontier, throughput
 from headway.plan.machine import Engine, Layout, Load, Machine
 from headway.plan.quantized import named_bits
 from headway.plan.shape import ModelShape
@@ -18,7 +18,7 @@ STANDARD = 40.0
 """Tokens/s of one user that standard is to have, unless the fastest this hardware does isn't `speed` times as much."""
 MOST_ROWS = 4096
 SPLITS = (1, 2, 4, 8)
-_PER_DOUBLING = 2  # batch sizes computed for each doubling
+_PER_DOUBLING = 4  # batch sizes computed for each doubling
 
 GIB = 2**30
 
@@ -68,21 +68,26 @@ class Curve:
     speed: float
     standard: CurvePoint
     fast: CurvePoint | None
-    multiple: float | None
+
+    @property
+    def multiple(self) -> float | None:
+        """What fast costs over standard; None if it is out of reach."""
+        return self.price_of(self.speed)
 
     @property
     def largest_speed_up(self) -> float:
         """The most that this hardware can do, over standard."""
         return self.best[-1].speed / self.standard.speed
 
-    def speed_up_at(self, multiple: float) -> float | None:
-        """What a price `multiple` times standard's buys in speed, over standard."""
-        found = speed_at_price(_pairs(self.best), self.standard.speed, multiple)
-        return found / self.standard.speed if found else None
+    def speed_up_at(self, multiple: float) -> float:
+        """The most speed, over standard, that a price of at most `multiple` times standard's buys."""
+        dearest = self.standard.chip_hours * multiple * (1 + 1e-9)
+        return max(point.speed for point in self.best if point.chip_hours <= dearest) / self.standard.speed
 
     def price_of(self, speed_up: float) -> float | None:
-        """The price multiple of a speed-up over standard; None beyond the largest."""
-        return price_multiple(_pairs(self.best), self.standard.speed, self.standard.speed * speed_up)
+        """The price multiple of the cheapest point with at least this speed-up over standard; None beyond the largest."""
+        fast = [point for point in self.best if point.speed >= self.standard.speed * speed_up * (1 - 1e-9)]
+        return fast[0].chip_hours / self.standard.chip_hours if fast else None
 
 
 def make_curve(
@@ -107,17 +112,15 @@ def make_curve(
     ]
     by_pair = {(point.speed, point.per_chip): point for point in points}
     best = [by_pair[pair] for pair in frontier(by_pair)]
-    slow = standard or min(STANDARD, best[-1].speed / speed)
-    if at_speed(_pairs(best), slow) is None:
-        raise UsageError(f"no split gives one user {slow:g} tokens/s; the most is {best[-1].speed:.0f}")
-    here = _nearest(best, slow)
+    here = _usual(best, speed) if standard is None else _nearest(best, standard)
+    if standard is not None and best[-1].speed < standard:
+        raise UsageError(f"no split gives one user {standard:g} tokens/s; the most is {best[-1].speed:.0f}")
     return Curve(
         points=points,
         best=best,
         speed=speed,
         standard=here,
         fast=None if best[-1].speed < here.speed * speed else _nearest(best, here.speed * speed),
-        multiple=price_multiple(_pairs(best), here.speed, here.speed * speed),
     )
 
 
@@ -165,8 +168,10 @@ def _point(
     return CurvePoint(layout, load, step, throughput(load.concurrency, step.ttft, step.tpot, load.osl, layout.chips))
 
 
-def _pairs(best: Sequence[CurvePoint]) -> list[tuple[float, float]]:
-    return [(point.speed, point.per_chip) for point in best]
+def _usual(best: Sequence[CurvePoint], speed: float) -> CurvePoint:
+    """The cheapest point of STANDARD's speed; slower where `speed` times that is out of reach."""
+    slow_enough = [point for point in best if point.speed * speed <= best[-1].speed] or [best[0]]
+    return next((point for point in slow_enough if point.speed >= STANDARD), slow_enough[-1])
 
 
 def _nearest(best: Sequence[CurvePoint], speed: float) -> CurvePoint:

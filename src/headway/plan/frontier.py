@@ -46,18 +46,3 @@ def price_multiple(best: list[Point], slow: float, quick: float) -> float | None
         return None
     low, high = at_speed(best, quick), at_speed(best, slow)
     return high / low if low and high else None
-
-
-def speed_at_price(best: list[Point], slow: float, multiple: float) -> float | None:
-    """The speed that a price of `multiple` times that at `slow` buys; None if `slow` is out of reach. Bisection."""
-    start = at_speed(best, slow)
-    if start is None:
-        return None
-    low, high = slow, best[-1][0]
-    if (least := at_speed(best, high)) is not None and start / least <= multiple:
-        return high
-    for _ in range(60):
-        middle = (low + high) / 2
-        found = at_speed(best, middle)
-        low, high = (middle, high) if found is not None and start / found <= multiple else (low, middle)
-    return low

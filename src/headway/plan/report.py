@@ -119,9 +119,8 @@ def sentences(plan: Plan) -> list[str]:
     found = _modes(plan, curve, "")
     dearer = [(speed, curve.price_of(speed)) for speed in SPEED_UPS]
     found.append("Price of a speed-up: " + ", ".join(f"{s:g}x costs {p:.1f}x" for s, p in dearer if p is not None))
-    six = curve.speed_up_at(6.0)
-    if six is not None:
-        found.append(f"6x the price buys {six:.1f}x; the largest speed-up of this hardware is {curve.largest_speed_up:.1f}x")
+    six, most = curve.speed_up_at(6.0), curve.largest_speed_up
+    found.append(f"6x the price buys {six:.1f}x; the largest speed-up of this hardware is {most:.1f}x")
     if plan.speculation is not None and plan.speculated is not None:
         how = f"With {plan.speculation.drafts} drafts, {plan.speculation.acceptance:.0%} accepted: "
         found += _modes(plan, plan.speculated, how)
