@@ -182,8 +182,9 @@ def _words(found: Explanation) -> Iterator[str]:
     plain = sum(not case.drafts for case in found.cases)
     yield (
         f"2. {STANDARD:g} -> {FAST:g} costs {min(multiples):.1f} to {max(multiples):.1f} times as much on these "
-        f"{len(multiples)} curves ({plain} of them without drafts); {len(found.slow)} more don't reach {FAST:g} at all, so there "
-        "it can't be bought by batch size. The multiple is no constant: it is what the batch at the one speed carries over the batch at "
+        f"{len(multiples)} curves ({plain} of them without drafts); {len(found.slow)} more don't reach {FAST:g} at all, so "
+        "there it can't be bought by batch size. The multiple is no constant: it is what the batch at the one speed carries "
+        "over the batch at "
         f"the other. Near the fastest that a model runs alone, a little more speed empties the batch. About {PRICE:g}x: "
         f"{', '.join(near) if near else 'none of these'}. Drafts: {DRAFTS.drafts}, {DRAFTS.acceptance:.0%} of them right, at "
         "both speeds."
