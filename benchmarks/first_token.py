@@ -88,8 +88,9 @@ def main() -> None:
     figures = {}
     for dialect, times in added.items():
         beyond = median(times) - tokenizing
-        table.add_row(dialect, f"{median(times):.2f}", f"{percentile(times, 95):.2f}", f"{beyond:.2f}")
-        figures[dialect] = {"added_ms": round(median(times), 3), "p95_ms": round(percentile(times, 95), 3)}
+        slow = percentile(times, 95) or 0.0
+        table.add_row(dialect, f"{median(times):.2f}", f"{slow:.2f}", f"{beyond:.2f}")
+        figures[dialect] = {"added_ms": round(median(times), 3), "p95_ms": round(slow, 3)}
         figures[dialect]["beyond_tokenizing_ms"] = round(beyond, 3)
     notes = [f"Tokenizing the prompt takes {tokenizing:.2f} ms. The goal is under {GOAL_MS:g} ms beyond it."]
     parameters = {"model": Path(arguments.model).name, "requests": arguments.requests, "tokenizing_ms": round(tokenizing, 3)}
@@ -128,7 +129,7 @@ async def first_token(session: aiohttp.ClientSession, path: str, body: Json, has
                 engine = found["queue_time"] + found["prompt_time"]
     if first is None or engine is None:
         raise HeadwayError(f"{path} sent no text, or no time_info")
-    return first - engine
+    return float(first - engine)
 
 
 def tokenizing_ms(model: str, times: int) -> float:

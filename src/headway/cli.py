@@ -349,7 +349,7 @@ def plan(
     ] = False,
     rate: Annotated[float, typer.Option(help="With --fleet: requests/s.")] = 20.0,
     fast_share: Annotated[float, typer.Option(help="With --fleet: the share of fast requests, 0 to 1.")] = 0.1,
-    requests: Annotated[int, typer.Option(help="With --fleet: to simulate, in all.")] = 20_000,
+    requests: Annotated[int, typer.Option(help="With --fleet: to simulate, in all.")] = 10_000,
     json_path: Json = None,
 ) -> None:
     """Say which speed a model has on a chip at which batch size, and what fast must cost."""

@@ -181,10 +181,11 @@ def _words(found: Explanation) -> Iterator[str]:
     )
     plain = sum(not case.drafts for case in found.cases)
     yield (
-        f"2. {STANDARD:g} -> {FAST:g} costs {min(multiples):.1f} to {max(multiples):.1f} times as much on these {len(multiples)} "
-        f"curves ({plain} of them without drafts); {len(found.slow)} more don't reach {FAST:g} at all, so there it can't be "
-        "bought by batch size. The multiple is no constant: it is what the batch at the one speed carries over the batch at the "
-        f"other. Near the fastest that a model runs alone, a little more speed empties the batch. About {PRICE:g}x: "
+        f"2. {STANDARD:g} -> {FAST:g} costs {min(multiples):.1f} to {max(multiples):.1f} times as much on these "
+        f"{len(multiples)} curves ({plain} of them without drafts); {len(found.slow)} more don't reach {FAST:g} at all, so "
+        "there it can't be bought by batch size. The multiple is no constant: it is what the batch at the one speed carries "
+        "over the batch at "
+        f"the other. Near the fastest that a model runs alone, a little more speed empties the batch. About {PRICE:g}x: "
         f"{', '.join(near) if near else 'none of these'}. Drafts: {DRAFTS.drafts}, {DRAFTS.acceptance:.0%} of them right, at "
         "both speeds."
     )
@@ -200,7 +201,7 @@ def _words(found: Explanation) -> Iterator[str]:
     )
     yield (
         "4. Where public information ends. Neither lab says how large its models are, on which chips and how many the modes "
-        "run, in which batches, with or without drafts, or what share of the price is margin or scarcity. What is said: the fast "
-        "mode is the same model; the spark is a smaller one, on Cerebras, weaker at hard tasks (Terminal-Bench 2.0: 58.4% against "
-        "77.3%). That batch size makes the one and SRAM the other is inferred, from speeds and prices like these."
+        "run, in which batches, with or without drafts, or what share of the price is margin or scarcity. What is said: the "
+        "fast mode is the same model; the spark is a smaller one, on Cerebras, weaker at hard tasks (Terminal-Bench 2.0: 58.4% "
+        "against 77.3%). That batch size makes the one and SRAM the other is inferred, from speeds and prices like these."
     )

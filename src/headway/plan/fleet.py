@@ -35,9 +35,9 @@ SERVED = 0.99
 """Share of a mode's requests that have to find a place."""
 _SEATS = (8, 16, 32, 48, 64, 96, 128, 192, 256)
 _STEP_TOKENS = 2048
-_PROBE = 800  # requests of a short run
+_PROBE = 500  # requests of a short run
 _SHORTEST = 300  # requests that a replica has to serve for its figures to mean anything
-_ROUNDS = 5
+_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,10 @@ def _pool(
 def _most(traffic: Traffic, replica: Replica, seed: int, workers: ProcessPoolExecutor) -> float:
     """Requests/s that one replica serves with every promise kept; runs of several rates at once, closing in."""
     costs = CostModel.from_dict(replica.costs)
-    seats, work = seats_at(costs, replica.paces[0], traffic), traffic.prompt + traffic.output
-    high = 1.5 * seats * replica.paces[0] / traffic.output
+    work = traffic.prompt + traffic.output
+    # No replica does more: every prompt token in the fullest step, every answer in the fullest batch.
+    full, rows = costs.seconds(_STEP_TOKENS) / _STEP_TOKENS, float(_SEATS[-1])
+    high = 1 / (traffic.prompt * full + traffic.output * costs.seconds(int(rows)) / rows)
     low = 0.0
     wide = max(2, (os.cpu_count() or 1))
     for _ in range(_ROUNDS):

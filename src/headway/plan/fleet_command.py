@@ -37,7 +37,7 @@ class FleetAsked:
     speed: float = 2.5
     standard: float | None = None
     ttft: tuple[float, float] = (2.0, 1.0)
-    requests: int = 20_000
+    requests: int = 10_000
     precision: str | None = None
     engine: str = "vllm"
     price: float | None = None

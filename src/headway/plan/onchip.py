@@ -158,8 +158,7 @@ def _columns(kind: str, placed: Placed) -> tuple[float, ...]:
 
 def _smallest_relative(columns: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Factors of the columns that make the sum of squared relative errors least."""
-    factors: npt.NDArray[np.float64] = np.linalg.lstsq(columns / seconds[:, None], np.ones(len(seconds)), rcond=None)[0]
-    return factors
+    return np.asarray(np.linalg.lstsq(columns / seconds[:, None], np.ones(len(seconds)), rcond=None)[0], dtype=np.float64)
 
 
 def _published(entry: dict[str, object]) -> Published:

@@ -61,7 +61,7 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """This machine. level: the smallest cache whose stated size holds the weights, or "memory" or "unknown"; stays: as measured,
+    """This machine. level: the smallest cache whose stated size holds the weights, or "memory"; stays: as measured,
     None for a model too large to ask; at_most: tokens/s that the measured speed of reading allows."""
 
     level: str
@@ -201,7 +201,7 @@ def as_tables(found: Fits) -> Group:
 def _words(found: Fits) -> str:
     here = found.here
     lines = [
-        "Speeds of wafers and LPUs: fitted to published ones, without drafts. GPUs and CPUs keep other things in their caches too.",
+        "Speeds of wafers and LPUs: fitted to published ones, without drafts. Caches hold other things too.",
         f"This machine: {size_text(here.memory)} of memory, {'enough' if here.fits else 'too little'}; by size the weights fit "
         f"in {here.level}",
     ]
