@@ -13,15 +13,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 FUZZ_MINUTES ?= 10
 
-.PHONY: demo test test-distill test-clients test-agents fuzz lint serve bench fit clean
+.PHONY: demo test test-browser test-distill test-clients test-agents fuzz lint serve bench fit clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    measure standard, fast and spark on a real model and print the table"
+	@echo "make demo    measure standard, fast and spark on a real model, and what each can do; prints tables, writes report.html"
 	@echo "make test    lint, type checks and tests"
 	@echo "make test-distill  the tests of training, which need PyTorch (installed for it)"
 	@echo "make test-clients  other clients (Node SDKs, LiteLLM, LangChain, llm) against the real server, in a build folder"
 	@echo "make test-agents  Claude Code and Codex CLI, which come from npm, against the real server"
+	@echo "make test-browser  the report's page in Chromium (installed for it, unless the system has one)"
 	@echo "make fuzz    made-up requests and clients that misbehave, for FUZZ_MINUTES (10)"
 	@echo "make serve   serve the demo model on http://127.0.0.1:8000"
 	@echo "make bench   headway beside its peers, same machine, same model"
@@ -63,6 +64,8 @@ $(CLIENTS_STAMP): $(CLIENTS_FROM)
 demo: $(STAMP)
 	$(BIN)/headway pull smollm2
 	$(BIN)/headway compare --json out.json
+	$(call into,$(VENV)) --no-deps -c constraints.txt bfcl-eval
+	$(BIN)/headway compare --quick --json capability.json --report report.html
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -74,6 +77,12 @@ test: lint
 
 test-distill: $(DISTILL_STAMP)
 	$(BIN)/pytest tests/distill
+
+test-browser: $(STAMP)
+	$(call into,$(VENV)) -c constraints.txt playwright
+	command -v chromium || command -v google-chrome || $(BIN)/playwright install chromium-headless-shell
+	mkdir -p build/browser
+	HEADWAY_TEST_BROWSER=build/browser $(BIN)/pytest tests/compare/page/test_browser.py
 
 test-clients: $(STAMP) $(CLIENTS_STAMP)
 	HEADWAY_TEST_CLIENTS=$(CLIENTS) $(BIN)/pytest tests/clients

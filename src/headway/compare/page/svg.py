@@ -64,7 +64,7 @@ class Axis:
         """Round values within the ends, about five."""
         if self.log:
             exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            steps: Sequence[float] = (1, 2, 5) if len(exponents) < 4 else (1,)
+            steps: Sequence[float] = (1, 2, 5) if self.high / self.low < 100 else (1,)
             values = [step * 10.0**exponent for exponent in exponents for step in steps]
         else:
             step = _round_step((self.high - self.low) / 5)
