@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -125,7 +126,11 @@ def sentences(plan: Plan) -> list[str]:
         how = f"With {plan.speculation.drafts} drafts, {plan.speculation.acceptance:.0%} accepted: "
         found += _modes(plan, plan.speculated, how)
     if plan.machine.generation not in fitted().generation:
-        found.append(f"No point was measured on {plan.machine.name} or its generation: its figures are the data sheet's")
+        found.append(
+            f"No point was measured on {plan.machine.name} or its generation: its figures are the data sheet's, the model of a "
+            "step is that of measured chips, and how far off this is, nobody has checked"
+        )
+        return found
     accuracy = fitted().accuracy
     found.append(
         f"Fitted to {accuracy['points']} public measurements; those of a model, chip and engine it never saw are predicted "
@@ -173,14 +178,25 @@ def shown(curve: Curve, most: int = _ROWS) -> list[CurvePoint]:
 
 
 def _table(plan: Plan, curve: Curve) -> Table:
+    """Narrow enough for a terminal of 80 columns."""
+    unit = "h" if plan.price is None else plan.unit
     table = Table(
-        "tokens/s per user", "per chip", "in all", f"{plan.unit} per million", "chips", "batch", "TTFT", "most time", ""
+        "user", "chip", "all", f"{unit}/M", "chips", "batch", "TTFT ms", "limit", "mode", title="tokens/s per", box=SIMPLE_HEAD
     )
+    table.title_justify = "left"
     for column in table.columns[:7]:
         column.justify = "right"
+    table.columns[7].no_wrap = True
     for point in shown(curve):
-        table.add_row(*cells(plan, point), marked(curve, point))
+        *figures, ttft, _ = cells(plan, point)
+        limit = f"{point.step.limit} {_share(point):.0%}"
+        table.add_row(*figures, ttft.removesuffix(" ms"), limit, marked(curve, point))
     return table
+
+
+def _share(point: CurvePoint) -> float:
+    """Of a step's time, that its limit takes."""
+    return point.step.parts[point.step.limit] / sum(point.step.parts.values())
 
 
 def cells(plan: Plan, point: CurvePoint) -> Sequence[str]:
@@ -193,7 +209,7 @@ def cells(plan: Plan, point: CurvePoint) -> Sequence[str]:
         str(point.layout.chips),
         f"{point.load.concurrency:.0f}",
         f"{point.step.ttft * 1e3:.0f} ms",
-        f"{LIMITS[point.step.limit]} ({point.step.parts[point.step.limit] / sum(point.step.parts.values()):.0%})",
+        f"{LIMITS[point.step.limit]} ({_share(point):.0%})",
     )
 
 
