@@ -10,7 +10,7 @@ from headway.compare.page import svg
 from headway.compare.page.svg import Axis
 
 WIDTH, HEIGHT = 360, 260
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 14.0, 42.0
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 14.0, 14.0, 42.0
 MIN_RADIUS, MAX_RADIUS = 5.0, 20.0
 DASHES = (None, "7 4", "2 4", "9 3 2 3")
 
@@ -109,7 +109,7 @@ def _labels(ends: Sequence[tuple[str, int, float, float]]) -> list[str]:
     drawn: list[str] = []
     taken: list[float] = []
     for label, place, x, y in sorted(ends, key=lambda end: end[3]):
-        short = label if len(label) <= 28 else f"{label[:27]}…"
+        short = label if len(label) <= 22 else f"{label[:21]}…"
         right = x < LEFT + (WIDTH - LEFT - RIGHT) / 2
         at = max(TOP + 8, y - 9)
         while any(abs(at - other) < 13 for other in taken):
