@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -215,6 +216,21 @@ def test_what_is_refused_is_left_out_and_remembered() -> None:
     assert left_out == {"temperature", "stream_options", "max_tokens"}
     assert len(server.seen) == 5
     assert server.seen[-1]["max_completion_tokens"] == 8
+
+
+def test_a_schema_that_is_refused_is_left_out_of_that_question_alone() -> None:
+    schema = {"type": "object"}
+
+    async def run(target: EndpointTarget) -> tuple[Answer, Answer, int]:
+        refused = await target.ask(replace(ASK, schema=schema))
+        server.refuses = ()
+        return refused, await target.ask(replace(ASK, schema=schema)), target.unheld
+
+    server = FakeServer(refuses=("response_format",))
+    first, second, unheld = with_target(server, CHAT, run)
+    assert first.record.succeeded and second.record.succeeded
+    assert unheld == 1
+    assert ["response_format" in body for body in server.seen] == [True, False, True]
 
 
 def test_the_tier_is_never_left_out() -> None:

@@ -184,8 +184,8 @@ def _notes(columns: Sequence[Column]) -> list[str]:
             said = [target.served_as_asked(record) for record in records]
             if False in said:
                 notes.append(f"{label}: {said.count(True)} of {len(said)} answers were served as asked, by the endpoint's word")
-            if "response_format" in target.left_out:
-                notes.append(f"{label}: refused response_format at least once; since then JSON was asked for in words alone")
+            if target.unheld:
+                notes.append(f"{label}: refused {target.unheld} schemas; for these, JSON was asked for in words alone")
         if retried := sum(record.retries for record in records):
             notes.append(f"{label}: {retried} requests were refused and sent again later; the waits are part of the seconds")
         cut = sum(record.finish_reason == "length" for record in records)

@@ -108,9 +108,7 @@ def _sums(rng: Random) -> Made:
         f"Sold: {'; '.join(parts)}. `lines` is the amount of each line in the order of the text, `total` their sum, `dear` the "
         "things whose line is over 100 euros, in the order of the text."
     )
-    schema = closed(
-        lines={"type": "array", "items": INTEGER}, total=INTEGER, dear={"type": "array", "items": STRING, "uniqueItems": True}
-    )
+    schema = closed(lines={"type": "array", "items": INTEGER}, total=INTEGER, dear={"type": "array", "items": STRING})
     wanted = {"lines": [row["count"] * row["price"] for row in rows], "total": total, "dear": dear}
     return _ask(text, schema, wanted, 120)
 

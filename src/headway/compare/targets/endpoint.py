@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from headway.compare.client import Client
@@ -44,6 +44,8 @@ class Patience:
 
 
 NO_PATIENCE = Patience(retries=0)
+OF_A_SCHEMA = frozenset({"response_format", "output_config"})
+"""Fields that hold an answer to a schema."""
 
 
 @dataclass(slots=True)
@@ -52,6 +54,7 @@ class EndpointTarget:
 
     client: with the headers that the dialect wants. path: of the requests. variant: see Manner. mode: what its records say that
     was asked for. secret: is kept out of all that is reported. left_out: fields that it has refused, and does without since.
+    unheld: questions whose schema it refused to be held to; they were asked without.
     find_model: tells the model where that is the server's to tell; `probe` asks it.
     """
 
@@ -66,6 +69,7 @@ class EndpointTarget:
     patience: Patience = Patience()
     secret: str | None = None
     left_out: set[str] = field(default_factory=set)
+    unheld: int = 0
     find_model: Callable[[], Awaitable[str]] | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -77,13 +81,14 @@ class EndpointTarget:
         return await self.send(ask, self.record(ask))
 
     async def send(self, request: Ask, record: RequestRecord) -> Answer:
-        """Ask, and fill the record. A field that the endpoint refuses is left out from now on (`left_out`), and a target that
-        is busy is asked again as `patience` says."""
+        """Ask, and fill the record. A field that the endpoint refuses is left out from now on (`left_out`; a schema of this
+        question alone, `unheld`), and a target that is busy is asked again as `patience` says."""
+        without = set(self.left_out)
         while True:
-            answer = await self._send_once(request, record)
+            answer = await self._send_once(request, record, without)
             if record.succeeded or record.chunk_times:
                 return answer
-            if not self._does_without(request, record):
+            if not self._does_without(request, record, without):
                 wait = self.patience.wait_before(record.retries + 1, record)
                 if wait is None:
                     return answer
@@ -116,15 +121,15 @@ class EndpointTarget:
             return None
         return said == self.variant or (said in FAST_WORDS and self.variant in FAST_WORDS)
 
-    async def _send_once(self, request: Ask, record: RequestRecord) -> Answer:
-        body = self.dialect.body(request, Manner(self.model or "", self.variant, self.left_out))
+    async def _send_once(self, request: Ask, record: RequestRecord, without: Collection[str]) -> Answer:
+        body = self.dialect.body(request, Manner(self.model or "", self.variant, without))
         reader = self.dialect.reader(record)
         await self.client.send(StreamRequest(self.mode, self.path, body), record, reader)
         if record.reason is not None and self.secret:
             record.reason = record.reason.replace(self.secret, _HIDDEN)
         return Answer(record, record.text, reader.calls)
 
-    def _does_without(self, request: Ask, record: RequestRecord) -> bool:
+    def _does_without(self, request: Ask, record: RequestRecord, without: set[str]) -> bool:
         """Whether the refusal names a field that can be left out, and hasn't been yet; if it names none, it is blamed on the
         one that few know."""
         if record.status not in REFUSED:
@@ -132,8 +137,12 @@ class EndpointTarget:
         named = [name for name in self.dialect.optional if re.search(rf"\b{name}\b", record.reason or "")]
         if not named and request.ignore_eos:
             named = ["ignore_eos"]
-        fresh = next((name for name in named if name not in self.left_out), None)
+        fresh = next((name for name in named if name not in without), None)
         if fresh is None:
             return False
-        self.left_out.add(fresh)
+        without.add(fresh)
+        if fresh in OF_A_SCHEMA:  # another question's may be taken
+            self.unheld += 1
+        else:
+            self.left_out.add(fresh)
         return True
