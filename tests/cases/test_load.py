@@ -109,7 +109,7 @@ def test_k3_requests_in_flight_at_the_end_are_neither_and_are_counted(headway: C
     assert requests["failed"] == 0
     assert requests["sent"] == requests["succeeded"] + requests["unfinished"]
     assert requests["unfinished"] <= 2
-    assert point["seconds"] == 0.5
+    assert point["seconds"] > 0.49
 
 
 @LOAD
