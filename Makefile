@@ -12,6 +12,7 @@ UV := $(shell command -v uv 2>/dev/null)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 FUZZ_MINUTES ?= 10
+TEST_WORKERS ?= 2
 
 .PHONY: demo test test-browser test-distill test-clients test-agents fuzz lint serve bench fit clean
 .DEFAULT_GOAL := help
@@ -72,8 +73,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# A file of tests runs in one worker: what it shares, it starts once.
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile
 
 test-distill: $(DISTILL_STAMP)
 	$(BIN)/pytest tests/distill
