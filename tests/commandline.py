@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +35,8 @@ class CommandLine:
         with pytest.raises(SystemExit) as ended:
             main()
         return Done(int(ended.value.code or 0), *self._capsys.readouterr())
+
+    def report(self, name: str = "o.json") -> dict[str, Any]:
+        """The JSON that a command has written into the folder."""
+        loaded: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        return loaded

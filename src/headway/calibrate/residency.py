@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -13,6 +11,7 @@ from pathlib import Path
 from headway.calibrate.bandwidth import MEGABYTE, read_speeds
 from headway.compare.machine import machine_facts
 from headway.engines.base import EngineInfo
+from headway.runtime.kept import path_of, write_json
 
 FAR_MEGABYTES = 256
 """Beyond the caches of the cores that a server has."""
@@ -44,15 +43,13 @@ def kept_residencies(sizes: Sequence[int], folder: Path, threads: int | None = N
     """As `residencies`, of what was measured on this machine before, if it was and `folder` has it; else measured and put
     there, where it can be written."""
     asked = json.dumps([list(sizes), threads, os.cpu_count(), machine_facts()["cpu"]])
-    path = folder / f"residency-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
+    path = path_of(folder, f"residency {asked}")
     try:
         return [Residency(int(size), float(speed), float(far)) for size, speed, far in json.loads(path.read_bytes())]
     except (OSError, ValueError, TypeError):
         pass
     found = residencies(sizes, threads)
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([[r.bytes, r.gb_s, r.far_gb_s] for r in found]))
+    write_json(path, [[r.bytes, r.gb_s, r.far_gb_s] for r in found])
     return found
 
 

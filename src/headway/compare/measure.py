@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from headway.compare.progress import Reporter, Silent
-from headway.compare.prompts import PROMPTS
+from headway.compare.prompts import numbered
 from headway.compare.record import RequestRecord
 from headway.compare.run import LOAD_TEMPERATURE
 from headway.compare.speed.figures import PointFigures, point_figures
@@ -87,9 +87,8 @@ class _Advance:
 
 
 def _asks(key: int, max_tokens: int) -> Iterator[tuple[float, Ask]]:
-    """Prompts without end. Each begins with numbers of its own, so that no prefix cache spares its prefill."""
-    for number, text in enumerate(itertools.cycle(PROMPTS), start=1):
-        prompt = f"Part {key + 1}, task {number}. {text}"
+    """Without end, all at once."""
+    for prompt in numbered(f"Part {key + 1}, task"):
         yield 0.0, Ask([{"role": "user", "content": prompt}], max_tokens, LOAD_TEMPERATURE)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 _HARBOUR = (
     "The harbour of Vessel Point was rebuilt in three stages. In the first, the old timber piers were pulled out and a wall of "
     "stone blocks was set along the eastern side, which took two winters because the sea bed was softer than the survey had "
@@ -91,3 +94,10 @@ SAME_TEXT_PROMPTS: tuple[str, ...] = (
     f"Summarize in one sentence.\n\n{_BEES}",
     "Which foods keep well without a refrigerator? Explain each.",
 )
+
+
+def numbered(begin: str) -> Iterator[str]:
+    """The prompts over and over, each begun with these words and a number of its own, so that no prefix cache spares its
+    prefill."""
+    for number, prompt in enumerate(itertools.cycle(PROMPTS), start=1):
+        yield f"{begin} {number}. {prompt}"

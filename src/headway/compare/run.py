@@ -3,7 +3,6 @@ beside standard and alone."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from headway.compare.client import Client
 from headway.compare.endpoint import base_url, engine_busy_seconds, find_maker, find_model, find_spark
 from headway.compare.load import ClosedLoop
 from headway.compare.progress import Reporter, Silent, sleep
-from headway.compare.prompts import PROMPTS, SAME_TEXT_PROMPTS
+from headway.compare.prompts import SAME_TEXT_PROMPTS, numbered
 from headway.compare.record import RequestRecord
 from headway.compare.request import RequestMaker, StreamRequest
 from headway.compare.result import SPARK_PAIRS, CompareResult, Phase, Schedule, SparkResult, WindowResult
@@ -60,9 +59,9 @@ async def compare(
 
 
 def arrivals(maker: RequestMaker, mode: ModeName, max_tokens: int) -> Iterator[StreamRequest]:
-    """Load without end. Each prompt begins with a number of its own, so that no prefix cache spares its prefill."""
-    for number, prompt in enumerate(itertools.cycle(PROMPTS), start=1):
-        yield maker.chat(f"{mode.capitalize()} task {number}. {prompt}", mode, max_tokens, temperature=LOAD_TEMPERATURE)
+    """Load without end."""
+    for prompt in numbered(f"{mode.capitalize()} task"):
+        yield maker.chat(prompt, mode, max_tokens, temperature=LOAD_TEMPERATURE)
 
 
 class _Spark:

@@ -16,7 +16,6 @@ from headway.errors import ModelError, UsageError
 from headway.plan.machine import Machine
 
 Kind = Literal["gpu", "tpu", "wafer", "lpu", "cpu"]
-Precision = Literal["bf16", "fp8", "int8", "fp4"]
 
 _Text = Annotated[str, Field(min_length=1)]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

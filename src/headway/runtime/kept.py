@@ -67,11 +67,16 @@ def read(path: Path) -> KeptTimes | None:
 
 
 def write(path: Path, kept: KeptTimes) -> None:
-    """Best effort: a cache folder that can't be written costs some seconds at the next start, no more."""
+    """As write_json."""
     data: dict[str, Any] = {"identity": kept.identity, "num_blocks": kept.num_blocks, "block_size": kept.block_size}
     data |= kept.measured.to_dict()
     if kept.learnt is not None:
         data["learnt"] = kept.learnt.to_dict()
+    write_json(path, data)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Whole or not at all. Best effort: a cache folder that can't be written costs some seconds at the next start, no more."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases.client import wait_for
@@ -23,11 +22,6 @@ def headway_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     return CommandLine("load", tmp_path, monkeypatch, capsys)
 
 
-def report(path: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return loaded
-
-
 def test_one_point_shows_its_distributions(headway_load: CommandLine) -> None:
     with threaded(FakeServer(tokens=6, per_chunk=2, gap=0.005)) as server:
         done = headway_load(
@@ -36,7 +30,7 @@ def test_one_point_shows_its_distributions(headway_load: CommandLine) -> None:
     assert done.status == 0, done.stderr
     for word in ("TTFT (ms)", "TPOT (ms)", "ITL (ms)", "end to end (ms)", "p99", "4 succeeded, 0 failed", "Goodput"):
         assert word in done.stdout
-    found = report(headway_load.folder / "o.json")
+    found = headway_load.report()
     (point,) = found["points"]
     assert point["requests"]["succeeded"] == 4
     assert (point["output_tokens"]["mean"], point["tokens_per_chunk"]) == (6, 2)
@@ -62,7 +56,7 @@ def test_open_loops_send_all_of_their_requests(headway_load: CommandLine, kind: 
     with threaded(FakeServer()) as server:
         done = headway_load(f"{server.url}#fake", kind, "100", "--requests", "20", "--json", "o.json")
     assert done.status == 0, done.stderr
-    (point,) = report(headway_load.folder / "o.json")["points"]
+    (point,) = headway_load.report()["points"]
     assert point["requests"]["succeeded"] == 20
     assert point["sent_late_ms"] >= 0
 
@@ -91,7 +85,7 @@ def test_the_anthropic_api_is_loaded_alike(headway_load: CommandLine) -> None:
     with threaded(FakeServer(tokens=5)) as server:
         done = headway_load(f"{server.url}/v1/messages#fake@fast", "--requests", "3", "--json", "o.json")
     assert done.status == 0, done.stderr
-    (point,) = report(headway_load.folder / "o.json")["points"]
+    (point,) = headway_load.report()["points"]
     assert point["output_tokens"]["mean"] == 5
     assert point["cached_prompt_tokens"] == 6
 
@@ -110,7 +104,7 @@ def test_refusals_are_counted_and_sent_again_only_on_demand(headway_load: Comman
 def test_without_usage_the_count_is_unknown_and_the_report_says_so(headway_load: CommandLine) -> None:
     with threaded(FakeServer(usage=False)) as server:
         done = headway_load(f"{server.url}#fake", "--requests", "3", "--json", "o.json")
-    found = report(headway_load.folder / "o.json")
+    found = headway_load.report()
     assert (found["output_tokens_from"], found["points"][0]["output_tokens_per_second"]) == (None, None)
     assert "chunks are not tokens" in done.stdout
 
@@ -159,7 +153,7 @@ def test_an_interrupt_keeps_what_was_measured_and_the_same_command_goes_on(headw
         assert process.returncode == 130, stderr
         assert "the same command goes on from there" in stderr
         assert "Interrupted after" in stdout
-        begun = report(tmp_path / "o.json")
+        begun = headway_load.report()
         assert begun["interrupted"] is True
         done = begun["points"][0]["requests"]["succeeded"]
         assert 0 < done < 12
@@ -167,7 +161,7 @@ def test_an_interrupt_keeps_what_was_measured_and_the_same_command_goes_on(headw
         server.gap = 0.0
         assert headway_load(*words).status == 0
         assert len(server.seen) - seen <= 3 + 12 - done  # a trial, two prompts to learn how it counts, and what was left
-    whole = report(tmp_path / "o.json")
+    whole = headway_load.report()
     assert whole["interrupted"] is False
     assert whole["points"][0]["requests"]["succeeded"] == 12
     assert whole["settings"]["seed"] == begun["settings"]["seed"]

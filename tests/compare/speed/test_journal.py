@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.compare.speed.journal import Journal, heading_of
+from headway.compare.speed.journal import Journal
 from headway.compare.speed.plan import CONSTANT, STREAMS, Content, Limits, Plan, Point
 from headway.compare.speed.run import PointRun, run_plan
 from headway.compare.speed.synthetic import Scale
@@ -108,5 +108,5 @@ def test_another_measurements_journal_is_refused(tmp_path: Path) -> None:
 
 def test_its_heading_can_be_read_alone(tmp_path: Path) -> None:
     Journal(tmp_path / "j", HEADING).close()
-    assert heading_of(tmp_path / "j") == HEADING
-    assert heading_of(tmp_path / "nothing") is None
+    assert Journal.heading_of(tmp_path / "j") == HEADING
+    assert Journal.heading_of(tmp_path / "nothing") is None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commandline import CommandLine
@@ -18,18 +16,13 @@ def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return CommandLine("compare", tmp_path, monkeypatch, capsys)
 
 
-def report(path: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return loaded
-
-
 def test_targets_of_both_apis_stand_side_by_side_with_their_prices(compare: CommandLine) -> None:
     with threaded(FakeServer(tokens=10, gap=0.01)) as server:
         chat, messages = f"{server.url}#fake", f"{server.url}/v1/messages#fake@fast"
         (compare.folder / "p.toml").write_text(f'currency = "EUR"\n["{messages}"]\ninput = 1000\noutput = 2000\n')
         done = compare(chat, messages, "--seconds", "0.2", "--prices", "p.toml", "--json", "o.json")
     assert done.status == 0, done.stderr
-    found = report(compare.folder / "o.json")
+    found = compare.report()
     assert list(found["targets"]) == [chat, messages]
     for target in found["targets"].values():
         assert target["failure"] is None
@@ -51,7 +44,7 @@ def test_modes_of_a_running_headway(compare: CommandLine) -> None:
         tiers = {body["service_tier"] for body in server.seen}
     assert done.status == 0, done.stderr
     assert tiers == {"default", "priority"}
-    assert list(report(compare.folder / "o.json")["targets"]) == ["standard", "fast"]
+    assert list(compare.report()["targets"]) == ["standard", "fast"]
     assert "had the server to itself" in done.stdout
 
 
@@ -60,7 +53,7 @@ def test_one_that_cannot_be_measured_does_not_keep_the_others_from_it(compare: C
         good, bad = f"{server.url}#fake", f"{server.url}#other"
         done = compare(good, bad, "http://127.0.0.1:9#m", "--seconds", "0.2", "--json", "o.json")
     assert done.status == 0, done.stderr
-    targets = report(compare.folder / "o.json")["targets"]
+    targets = compare.report()["targets"]
     assert targets[good]["failure"] is None
     assert "no model 'other'" in targets[bad]["failure"]
     assert "can't be measured" in targets["http://127.0.0.1:9#m"]["failure"]

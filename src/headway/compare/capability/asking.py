@@ -11,7 +11,7 @@ from headway.compare.capability.journal import AnswerJournal
 from headway.compare.capability.outcome import Outcome
 from headway.compare.load import ClosedLoop
 from headway.compare.progress import Reporter
-from headway.compare.prompts import PROMPTS
+from headway.compare.prompts import numbered
 from headway.compare.run import LOAD_TEMPERATURE
 from headway.compare.suites.task import Task
 from headway.compare.target import Ask, Target
@@ -19,7 +19,6 @@ from headway.compare.targets.endpoint import EndpointTarget
 
 ROUNDS = 2
 HOUSE_TOKENS = 96
-HOUSE_GRACE_SECONDS = 20.0
 RAMP_SECONDS = 2.0
 GIVE_UP_AFTER = 10
 """Failures of an API in a row."""
@@ -128,7 +127,6 @@ class Asking:
 
 
 def _requests() -> Iterator[Ask]:
-    """What keeps a house full. Each prompt begins with a number of its own, so that no prompt cache spares its prefill."""
-    for number, prompt in enumerate(itertools.cycle(PROMPTS), start=1):
-        text = f"Standard task {number}. {prompt}"
+    """What keeps a house full."""
+    for text in numbered("Standard task"):
         yield Ask([{"role": "user", "content": text}], HOUSE_TOKENS, LOAD_TEMPERATURE, ignore_eos=True)

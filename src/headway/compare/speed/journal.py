@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from headway.compare.journal_file import JournalFile
 from headway.compare.record import RequestRecord, ServedBy
-from headway.errors import UsageError
 from headway.modes import ModeName
 
-HEADING = "headway_load"
-FORMAT = 1
 _NOT_KEPT = {"text", "tokens", "served_by", "mode"}
 _KEPT = [f.name for f in fields(RequestRecord) if f.name not in _NOT_KEPT]
 
@@ -28,62 +25,28 @@ class Past:
     is_done: bool = False
 
 
-class Journal:
-    """JSON lines: a heading, which says what is measured, then a line for each request that has ended, and one for each time
-    that a point was left.
+class Journal(JournalFile):
+    """Of a load: a line for each request that has ended, and one for each time that a point was left."""
 
-    path: None keeps nothing. heading: what must be the same for a run to go on with another's. Raises UsageError if the file
-    can't be read or written, or belongs to another measurement.
-    """
+    KEY = "headway_load"
+    WHAT = "a load"
+    OTHER = "another measurement"
 
     def __init__(self, path: Path | None, heading: Mapping[str, Any]) -> None:
         self._past: dict[int, Past] = {}
-        self._file: TextIO | None = None
-        if path is None:
-            return
-        try:
-            if path.exists() and path.stat().st_size:
-                self._read(path, heading)
-            self._file = path.open("a", encoding="utf-8")
-            if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-                self._file.write("\n")
-        except OSError as error:
-            raise UsageError(f"--journal: {path}: {error.strerror or error}") from None
-        if not path.stat().st_size:
-            self._write({HEADING: FORMAT, **heading})
+        super().__init__(path, heading)
 
     def past(self, point: int) -> Past:
         return self._past.setdefault(point, Past())
 
     def note(self, point: int, number: int, record: RequestRecord, begin: float) -> None:
         """A request that has ended, or was cut off. begin: of its point, by the record's clock."""
-        if self._file is not None:
+        if self._keeps:
             self._write({"point": point, "number": number, "record": record_to_json(record, begin)})
 
     def leave(self, point: int, seconds: float, *, is_done: bool) -> None:
-        if self._file is not None:
+        if self._keeps:
             self._write({"point": point, "seconds": round(seconds, 6), "done": is_done})
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def _write(self, line: Mapping[str, Any]) -> None:
-        assert self._file is not None
-        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        self._file.flush()
-
-    def _read(self, path: Path, heading: Mapping[str, Any]) -> None:
-        known = heading_of(path)
-        if known is None:
-            raise UsageError(f"--journal: {path} is no journal of a load")
-        if known != json.loads(json.dumps(heading)):
-            raise UsageError(f"--journal: {path} is of another measurement; go on with the same settings, or name another file")
-        for text in path.read_text(encoding="utf-8", errors="replace").splitlines()[1:]:
-            try:
-                self._take(json.loads(text))
-            except (ValueError, KeyError, TypeError):
-                continue  # a line that was cut short when the machine went down; the next run began a new one behind it
 
     def _take(self, line: dict[str, Any]) -> None:
         past = self.past(line["point"])
@@ -93,18 +56,6 @@ class Journal:
             past.seconds = max(past.seconds, record.finished or 0.0)  # if it never came to a line of its own
         else:
             past.seconds, past.is_done = line["seconds"], line["done"]
-
-
-def heading_of(path: Path) -> dict[str, Any] | None:
-    """What a journal is of; None if there is no such file, or if it is none."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            heading = json.loads(file.readline())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(heading, dict) or heading.pop(HEADING, None) != FORMAT:
-        return None
-    return heading
 
 
 def relative(record: RequestRecord, begin: float) -> RequestRecord:

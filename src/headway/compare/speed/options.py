@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.compare.speed.counting import token_counter
-from headway.compare.speed.journal import heading_of
+from headway.compare.speed.journal import Journal
 from headway.compare.speed.plan import (
     BURSTY,
     CONSTANT,
@@ -63,7 +63,7 @@ class LoadOptions:
         """With a seed: the one that was given, else that of the journal that is gone on with, else one that is drawn."""
         if self.seed is not None:
             return self
-        kept = heading_of(self.journal) if self.journal is not None else None
+        kept = Journal.heading_of(self.journal) if self.journal is not None else None
         seed = kept["plan"].get("seed") if kept and isinstance(kept.get("plan"), dict) else None
         return replace(self, seed=seed if isinstance(seed, int) else secrets.randbelow(1_000_000))
 

@@ -43,7 +43,6 @@ class Patience:
         return None if wait > self.longest_wait else wait
 
 
-NO_PATIENCE = Patience(retries=0)
 OF_A_SCHEMA = frozenset({"response_format", "output_config"})
 """Fields that hold an answer to a schema."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,9 +102,10 @@ class Making:
         train(trainer, glance, self.work / CHECKPOINT, bar, resume=options.resume)
         bar.phase("writing the model")
         file = self._write(trainer, teacher.num_layers, choice, vocabulary)
-        seen = self._measured(teacher, choice, file, tokenizer, vocabulary)
+        spark = read_llama(file)
+        seen = self._measured(teacher, choice, spark, tokenizer, vocabulary)
         bar.phase("asking it something")
-        asked = _asked(read_llama(file), Dialogue(tokenizer, template), tokenizer, vocabulary)
+        asked = _asked(spark, Dialogue(tokenizer, template), tokenizer, vocabulary)
         result = Result(
             name=self.name,
             teacher=self.source.model.id,
@@ -185,22 +186,21 @@ class Making:
         return file
 
     def _measured(
-        self, teacher: Llama, choice: Choice, file: Path, tokenizer: Tokenizer, vocabulary: OutputVocabulary | None
+        self, teacher: Llama, choice: Choice, spark: Llama, tokenizer: Tokenizer, vocabulary: OutputVocabulary | None
     ) -> list[Quality]:
-        """Of the teacher, of what the file holds, and of the same layers untrained."""
-        from headway.distill.spark.llama import read_llama
+        """Of the teacher, of the spark as its file holds it, and of the same layers untrained."""
         from headway.distill.spark.quality import quality
 
         text = [token for chapter in reference() for token in tokenizer.encode(chapter[:CHAPTER])]
-        models: list[tuple[str, Callable[[], Llama], OutputVocabulary | None]] = [
-            ("the teacher", lambda: teacher, None),
-            ("the spark", lambda: read_llama(file), vocabulary),
-            ("the untrained one", lambda: teacher.with_layers(choice.kept), None),
+        models = [
+            ("the teacher", teacher, None),
+            ("the spark", spark, vocabulary),
+            ("the untrained one", teacher.with_layers(choice.kept), None),
         ]
         seen = []
-        for title, make, spoken in models:
+        for title, model, spoken in models:
             self.bar.phase(f"measuring {title}")
-            seen.append(quality(make(), self.gathered.held_out, text, spoken))
+            seen.append(quality(model, self.gathered.held_out, text, spoken))
         return seen
 
 
