@@ -4,18 +4,19 @@ Matplotlib)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
 
+from headway.compare.page import svg as draw
+from headway.compare.page.svg import Axis
 from headway.errors import UsageError
 from headway.plan.curve import Curve
 from headway.plan.report import Plan, headline
 
 WIDTH, HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 20, 20, 52
-_DASHES = ("", "6 4", "2 4", "8 3 2 3", "1 6", "10 6")
+_DASHES = (None, "6 4", "2 4", "8 3 2 3", "1 6", "10 6")
 
 STYLE = """
 svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
@@ -32,19 +33,14 @@ def svg(plan: Plan) -> str:
     scale = _Scale([point for _, _, points in lines for point in points])
     body = [*_axes(scale)]
     for name, style, points in lines:
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (scale(point) for point in points))
-        body.append(
-            f'<polyline class="{style.split()[0]}" points="{path}"{_dash(style)}><title>{escape(name)}</title></polyline>'
-        )
+        places = [scale(point) for point in points]
+        body.append(draw.polyline(places, draw.title(name), class_=style.split()[0], stroke_dasharray=_dash(style)))
     for name, point in (("standard", plan.curve.standard), ("fast", plan.curve.fast)):
         if point is not None:
             x, y = scale((point.speed, point.per_chip))
-            body.append(
-                f'<circle class="mode" cx="{x:.1f}" cy="{y:.1f}" r="5"/><text x="{x + 9:.1f}" y="{y - 6:.1f}">{name}</text>'
-            )
+            body += [draw.circle((x, y), 5.0, class_="mode"), draw.text(name, x + 9, y - 6)]
     body += _legend(lines)
-    label = escape(headline(plan))
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(body)}</svg>'
+    return draw.tag("svg", *body, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=headline(plan))
 
 
 def write_pictures(plan: Plan, folder: Path) -> list[Path]:
@@ -77,56 +73,60 @@ def _pairs(curve: Curve) -> list[tuple[float, float]]:
     return [(point.speed, point.per_chip) for point in curve.best]
 
 
-def _dash(style: str) -> str:
+def _dash(style: str) -> str | None:
     place = style.partition(" ")[2]
-    return f' stroke-dasharray="{_DASHES[int(place) % len(_DASHES)]}"' if place and _DASHES[int(place) % len(_DASHES)] else ""
+    return _DASHES[int(place) % len(_DASHES)] if place else None
 
 
 class _Scale:
     """Values to places, both axes logarithmic from a round number to a round number."""
 
     def __init__(self, points: Sequence[tuple[float, float]]) -> None:
-        self.x, self.y = (_round_range([point[axis] for point in points]) for axis in (0, 1))
+        across, up = (_round_range([point[axis] for point in points]) for axis in (0, 1))
+        self.x = Axis(*across, _LEFT, WIDTH - _RIGHT, log=True)
+        self.y = Axis(*up, HEIGHT - _BOTTOM, _TOP, log=True)
 
     def __call__(self, point: tuple[float, float]) -> tuple[float, float]:
-        across = (log10(point[0]) - self.x[0]) / (self.x[1] - self.x[0])
-        up = (log10(point[1]) - self.y[0]) / (self.y[1] - self.y[0])
-        return _LEFT + across * (WIDTH - _LEFT - _RIGHT), HEIGHT - _BOTTOM - up * (HEIGHT - _TOP - _BOTTOM)
+        return self.x(point[0]), self.y(point[1])
 
 
 def _round_range(values: Sequence[float]) -> tuple[float, float]:
-    """log10 of the nearest 1, 2 or 5 below and above."""
+    """The nearest 1, 2 or 5, times a power of ten, below and above."""
     steps = sorted(log10(step) for step in (1, 2, 5, 10))
     low, high = log10(min(values)), log10(max(values))
     below = floor(low) + max(step for step in steps if step <= low - floor(low) + 1e-9)
     above = ceil(high) - 1 + min(step for step in steps if step >= high - ceil(high) + 1 - 1e-9)
-    return (below, above) if above > below else (below, below + 1)
+    return 10**below, 10 ** (above if above > below else below + 1)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def _ticks(axis: Axis) -> list[float]:
+    """1, 2 and 5 of each power of ten: the lines of a curve that is read closely."""
+    low, high = log10(axis.low), log10(axis.high)
     values = [step * 10**power for power in range(floor(low), ceil(high) + 1) for step in (1, 2, 5)]
     return [value for value in values if low - 1e-9 <= log10(value) <= high + 1e-9]
 
 
 def _axes(scale: _Scale) -> Iterator[str]:
-    for value in _ticks(*scale.x):
-        x, _ = scale((value, 10 ** scale.y[0]))
-        yield f'<line class="grid" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{HEIGHT - _BOTTOM}"/>'
-        yield f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:g}</text>'
-    for value in _ticks(*scale.y):
-        _, y = scale((10 ** scale.x[0], value))
-        yield f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{WIDTH - _RIGHT}" y2="{y:.1f}"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
-    middle = (_TOP + HEIGHT - _BOTTOM) / 2
-    yield f'<text x="{(_LEFT + WIDTH) / 2}" y="{HEIGHT - 14}" text-anchor="middle">tokens/s for one user</text>'
-    yield f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">tokens/s per chip</text>'
+    bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+    for value in _ticks(scale.x):
+        x = scale.x(value)
+        yield draw.line((x, _TOP), (x, bottom), class_="grid")
+        yield draw.text(f"{value:g}", x, bottom + 16, text_anchor="middle")
+    for value in _ticks(scale.y):
+        y = scale.y(value)
+        yield draw.line((_LEFT, y), (right, y), class_="grid")
+        yield draw.text(f"{value:g}", _LEFT - 6, y + 4, text_anchor="end")
+    middle = (_TOP + bottom) / 2
+    yield draw.text("tokens/s for one user", (_LEFT + WIDTH) / 2, HEIGHT - 14, text_anchor="middle")
+    yield draw.text("tokens/s per chip", 0, 0, text_anchor="middle", transform=f"translate(14 {middle}) rotate(-90)")
 
 
 def _legend(lines: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
     for place, (name, style, _) in enumerate(lines):
         y = HEIGHT - _BOTTOM - 12 - 16 * (len(lines) - 1 - place)
-        yield f'<line class="{style.split()[0]}" x1="{_LEFT + 10}" y1="{y}" x2="{_LEFT + 40}" y2="{y}"{_dash(style)}/>'
-        yield f'<text x="{_LEFT + 46}" y="{y + 4}">{escape(name)}</text>'
+        ends = (_LEFT + 10, y), (_LEFT + 40, y)
+        yield draw.line(*ends, class_=style.split()[0], stroke_dasharray=_dash(style))
+        yield draw.text(name, _LEFT + 46, y + 4)
 
 
 def _png(plan: Plan, path: Path) -> Path | None:

@@ -36,8 +36,8 @@ def line(start: Point, end: Point, **attributes: object) -> str:
     return tag("line", x1=start[0], y1=start[1], x2=end[0], y2=end[1], **attributes)
 
 
-def polyline(points: Iterable[Point], **attributes: object) -> str:
-    return tag("polyline", points=" ".join(f"{_shown(x)},{_shown(y)}" for x, y in points), fill="none", **attributes)
+def polyline(points: Iterable[Point], *inside: str, **attributes: object) -> str:
+    return tag("polyline", *inside, points=" ".join(f"{_shown(x)},{_shown(y)}" for x, y in points), fill="none", **attributes)
 
 
 def _shown(value: object) -> str:
