@@ -83,15 +83,15 @@ def _compare_embedded(model: str, spark: str | None, streams: int, seconds: floa
 def _command(model: str | None, url: str | None, spark: str | None, streams: int, seconds: float) -> str:
     words = ["headway", "compare"]
     if model is not None:
-        words.append(_shown(model))
+        words.append(shown_model(model))
     if url is not None:
         words += ["--url", url]
     if spark is not None:
-        words += ["--spark", _shown(spark)]
+        words += ["--spark", shown_model(spark)]
     words += ["--streams", str(streams), "--seconds", f"{seconds:g}"]
     return shlex.join(words)
 
 
-def _shown(model: str) -> str:
+def shown_model(model: str) -> str:
     """A report names no folder of its author."""
     return Path(model).name if Path(model).is_absolute() else model

@@ -7,7 +7,7 @@ from dataclasses import replace
 from headway.plan.machine import Engine, Layout, Load, Machine
 from headway.plan.shape import ModelShape
 from headway.plan.steps import predict
-from headway.plan.terms import kv_room
+from headway.plan.terms import kv_copies, kv_room
 from headway.scheduler.cost import CostModel
 
 ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -46,5 +46,4 @@ def prompt_seconds(shape: ModelShape, machine: Machine, layout: Layout, engine: 
 def kv_blocks(shape: ModelShape, machine: Machine, layout: Layout) -> int:
     """Blocks of BLOCK tokens that find room beside the weights; 0 if the weights don't. A windowed layer's cache is reckoned
     whole, as schedulers without windows keep it."""
-    copies = layout.tp if shape.mla is not None else max(1.0, layout.tp / shape.kv_heads)
-    return max(0, int(kv_room(shape, machine, layout) / (shape.kv_bytes * copies * BLOCK)))
+    return max(0, int(kv_room(shape, machine, layout) / (shape.kv_bytes * kv_copies(shape, layout) * BLOCK)))

@@ -95,9 +95,14 @@ def kv_room(shape: ModelShape, machine: Machine, layout: Layout) -> float:
 
 
 def rows_that_fit(shape: ModelShape, machine: Machine, layout: Layout, tokens: float) -> float:
-    """How many requests of so many tokens have room. A latent (MLA) is kept whole by each chip of a tensor-parallel group."""
-    copies = layout.tp if shape.mla is not None else max(1.0, layout.tp / shape.kv_heads)
-    return kv_room(shape, machine, layout) / max(1.0, shape.kv_bytes_of(tokens) * copies)
+    """How many requests of so many tokens have room."""
+    return kv_room(shape, machine, layout) / max(1.0, shape.kv_bytes_of(tokens) * kv_copies(shape, layout))
+
+
+def kv_copies(shape: ModelShape, layout: Layout) -> float:
+    """How often a KV cache is kept: a latent (MLA) whole by each chip of a tensor-parallel group; heads by several chips where
+    there are more chips than heads."""
+    return layout.tp if shape.mla is not None else max(1.0, layout.tp / shape.kv_heads)
 
 
 def situation(shape: ModelShape, machine: Machine, layout: Layout, load: Load, engine: Engine) -> Situation:

@@ -24,30 +24,26 @@ def share_interval(right: Sequence[bool]) -> Interval | None:
     """Of the share of right answers. None without answers."""
     if not right:
         return None
-    ones, (yes, no), all_weights = _drawn(right)
-    return _middle((ones + yes) / (all_weights + yes + no))
+    weights, yes, no = _drawn(len(right))
+    return _middle((weights @ _floats(right) + yes) / (weights.sum(axis=1) + yes + no))
 
 
 def per_right_interval(amounts: Sequence[float], right: Sequence[bool]) -> Interval | None:
     """Of the amounts (seconds, dollars) of all answers over the number of right ones. None without a right one."""
     if not any(right):
         return None
-    rng = np.random.default_rng(SEED)
-    weights = rng.standard_gamma(1.0, (DRAWS, len(right)))
-    yes, no = rng.standard_gamma(0.5, (2, DRAWS))
-    values = np.asarray(amounts, dtype=float)
+    weights, yes, no = _drawn(len(right))
+    values = _floats(amounts)
     spent = weights @ values + (yes + no) * values.mean()
-    return _middle(spent / (weights @ np.asarray(right, dtype=float) + yes))
+    return _middle(spent / (weights @ _floats(right) + yes))
 
 
 def difference_interval(right: Sequence[bool], others: Sequence[bool]) -> Interval | None:
     """Of the difference of two shares (the first minus the second) on the same tasks, in the same order."""
     if not right:
         return None
-    rng = np.random.default_rng(SEED)
-    weights = rng.standard_gamma(1.0, (DRAWS, len(right)))
-    one, other = rng.standard_gamma(0.5, (2, DRAWS))
-    gaps = np.asarray(right, dtype=float) - np.asarray(others, dtype=float)
+    weights, one, other = _drawn(len(right))
+    gaps = _floats(right) - _floats(others)
     return _middle((weights @ gaps + one - other) / (weights.sum(axis=1) + one + other))
 
 
@@ -55,18 +51,21 @@ def rate_interval(events: Sequence[float], trials: Sequence[float]) -> Interval 
     """Of the events of all tasks over their trials (mistakes over steps). None without a trial."""
     if not sum(trials):
         return None
-    rng = np.random.default_rng(SEED)
-    weights = rng.standard_gamma(1.0, (DRAWS, len(trials)))
-    event, none = rng.standard_gamma(0.5, (2, DRAWS))
-    total = weights @ np.asarray(trials, dtype=float) + event + none
-    return _middle((weights @ np.asarray(events, dtype=float) + event) / total)
+    weights, event, none = _drawn(len(trials))
+    total = weights @ _floats(trials) + event + none
+    return _middle((weights @ _floats(events) + event) / total)
 
 
-def _drawn(right: Sequence[bool]) -> tuple[Floats, Floats, Floats]:
+def _drawn(count: int) -> tuple[Floats, Floats, Floats]:
+    """Weights of so many tasks [draws, count], and of the half answers that are added, one of each kind [draws]."""
     rng = np.random.default_rng(SEED)
-    weights = rng.standard_gamma(1.0, (DRAWS, len(right)))
-    added = rng.standard_gamma(0.5, (2, DRAWS))
-    return weights @ np.asarray(right, dtype=float), added, weights.sum(axis=1)
+    weights = rng.standard_gamma(1.0, (DRAWS, count))
+    first, second = rng.standard_gamma(0.5, (2, DRAWS))
+    return weights, first, second
+
+
+def _floats(values: Sequence[float]) -> Floats:
+    return np.asarray(values, dtype=float)
 
 
 def _middle(values: Floats) -> Interval:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import date
@@ -20,12 +19,12 @@ from headway.compare.capability.outcome import judge
 from headway.compare.capability.report import print_capability
 from headway.compare.capability.result import CapabilityResult
 from headway.compare.client import Client
-from headway.compare.commands import DEFAULT_MODEL, DEFAULT_STREAMS, run_async
+from headway.compare.commands import DEFAULT_MODEL, DEFAULT_STREAMS, NO_SPARK, run_async, shown_model
 from headway.compare.embedded import running
 from headway.compare.endpoint import base_url, find_spark
 from headway.compare.progress import Bar
 from headway.compare.report import STDOUT, check_json_path, write_json
-from headway.compare.speed.interrupt import INTERRUPTED, interruptible
+from headway.compare.speed.interrupt import end_interrupted, interruptible
 from headway.compare.targets.commands import TargetsOptions, check_words, server_command
 from headway.compare.targets.endpoint import EndpointTarget
 from headway.compare.targets.name import TargetName, is_target, parse_target
@@ -83,8 +82,7 @@ def compare_capability(
 
         write_plots(result, capability.plots)
     if result.interrupted:
-        print(f"headway: interrupted{'; the same command goes on from there' * (options.journal is not None)}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED)
+        end_interrupted(options.journal)
 
 
 async def _ask(
@@ -201,13 +199,13 @@ async def _has_spark(url: str) -> bool:
 
 def _modes(spark: str | None, url: str | None) -> list[TargetName]:
     """headway's own: of a running server, whichever it has."""
-    with_spark = url is not None or (spark is not None and spark != "none")
+    with_spark = url is not None or (spark is not None and spark != NO_SPARK)
     return [parse_target(mode) for mode in ("standard", "fast", *(("spark",) if with_spark else ()))]
 
 
 def _command(words: Sequence[str], options: TargetsOptions, capability: CapabilityOptions) -> str:
     """As the user could type it again; it names no folder of theirs."""
-    typed = ["headway", "compare", *(Path(word).name if Path(word).is_absolute() else word for word in words)]
+    typed = ["headway", "compare", *map(shown_model, words)]
     given = (
         ("--url", options.url),
         ("--spark", options.spark),
@@ -216,7 +214,6 @@ def _command(words: Sequence[str], options: TargetsOptions, capability: Capabili
     )
     for flag, value in (*given, ("--tasks", capability.tasks)):
         if value is not None:
-            text = str(value)
-            typed += [flag, Path(text).name if Path(text).is_absolute() else text]
+            typed += [flag, shown_model(str(value))]
     typed += ["--quick"] * capability.quick + ["--seed", str(capability.seed)]
     return shlex.join([*typed, "--thinking", str(capability.thinking)] if capability.thinking else typed)

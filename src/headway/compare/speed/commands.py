@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.compare.speed.counting import count_missing, token_counter
 from headway.compare.speed.figures import point_figures
 from headway.compare.speed.goodput import is_objective, parse_objectives
-from headway.compare.speed.interrupt import INTERRUPTED, interruptible
+from headway.compare.speed.interrupt import end_interrupted, interruptible
 from headway.compare.speed.journal import Journal
 from headway.compare.speed.options import LoadOptions
 from headway.compare.speed.plan import Plan, Point
@@ -57,9 +56,7 @@ def load_command(words: Sequence[str], options: LoadOptions, json_path: Path | N
     if json_path is not None:
         write_json(_report(rows, target, options, notes, interrupted, counted), json_path)
     if interrupted:
-        hint = "; the same command goes on from there" if options.journal else ""
-        print(f"headway: interrupted{hint}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED)
+        end_interrupted(options.journal)
 
 
 Outcome = tuple[list[PointRun], EndpointTarget, bool, int]

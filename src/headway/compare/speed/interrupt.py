@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
 
 INTERRUPTED = 130
 """Exit status."""
+
+
+def end_interrupted(journal: Path | None) -> NoReturn:
+    """Say so, and exit. journal: where the rest can be gone on with, if it is kept."""
+    hint = "; the same command goes on from there" if journal is not None else ""
+    print(f"headway: interrupted{hint}", file=sys.stderr)
+    raise SystemExit(INTERRUPTED)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,12 +11,20 @@ from pathlib import Path
 from rich.console import Console
 
 from headway.catalog.known import spark_of
-from headway.compare.commands import DEFAULT_MODEL, DEFAULT_SECONDS, DEFAULT_STREAMS, NO_SPARK, compare_command, run_async
+from headway.compare.commands import (
+    DEFAULT_MODEL,
+    DEFAULT_SECONDS,
+    DEFAULT_STREAMS,
+    NO_SPARK,
+    compare_command,
+    run_async,
+    shown_model,
+)
 from headway.compare.embedded import running, serve_command
 from headway.compare.measure import TargetSpeed, measure_targets
 from headway.compare.progress import Bar
 from headway.compare.report import STDOUT, check_json_path, write_json
-from headway.compare.speed.interrupt import INTERRUPTED, interruptible
+from headway.compare.speed.interrupt import end_interrupted, interruptible
 from headway.compare.speed.journal import Journal
 from headway.compare.targets.name import FORMS, TargetName, is_target, parse_target
 from headway.compare.targets.opened import check_keys, opened
@@ -92,8 +99,7 @@ def compare_targets_command(
     if json_path is not None:
         write_json(targets_json(speeds, price_list.currency, command, options.streams_each, interrupted), json_path)
     if interrupted:
-        print(f"headway: interrupted{'; the same command goes on from there' * (options.journal is not None)}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED)
+        end_interrupted(options.journal)
 
 
 async def _measure(
@@ -141,9 +147,9 @@ def check_words(options: TargetsOptions, models: Sequence[str], modes: Sequence[
 
 
 def _command(words: Sequence[str], options: TargetsOptions) -> str:
-    typed = ["headway", "compare", *(Path(word).name if Path(word).is_absolute() else word for word in words)]
+    typed = ["headway", "compare", *map(shown_model, words)]
     if options.url is not None:
         typed += ["--url", options.url]
     if options.spark is not None:
-        typed += ["--spark", Path(options.spark).name if Path(options.spark).is_absolute() else options.spark]
+        typed += ["--spark", shown_model(options.spark)]
     return shlex.join([*typed, "--streams", str(options.streams_each), "--seconds", f"{options.seconds:g}"])
