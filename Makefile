@@ -75,7 +75,8 @@ lint: $(STAMP)
 
 # A file of tests runs in one worker: what it shares, it starts once.
 test: lint
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile -m "not alone"
+	$(BIN)/pytest -m alone
 
 test-distill: $(DISTILL_STAMP)
 	$(BIN)/pytest tests/distill

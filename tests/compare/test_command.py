@@ -31,6 +31,7 @@ def test_an_address_where_nobody_answers_is_one_line() -> None:
 
 
 @pytest.mark.model
+@pytest.mark.alone
 def test_the_real_model_end_to_end() -> None:
     done = headway("--streams", "4", "--seconds", "12", "--json", "-")
     assert done.returncode == 0, done.stderr
