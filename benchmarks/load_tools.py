@@ -7,7 +7,8 @@ exactly the same length; each gets prompts of its own, so that no prefix cache h
 because the machine's speed drifts; the table has the median of the rounds, and headway's figure over the other tool's, the
 median of the rounds' ratios. TPOT is (end to end - TTFT) / (tokens - 1), which guidellm and aiperf call inter-token latency;
 what guidellm calls TPOT has the first token in it and is compared with the same of headway's figures. Every tool counts tokens
-by the server's usage. The tools themselves run on the machine that they measure, so leave it little else to do.
+by the server's usage. The tools run on the machine that they measure: the last core is theirs and the others are the server's,
+so that what a tool itself costs doesn't slow down what it measures (where the system can tell processes their cores).
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2", help="what to serve")
     parser.add_argument("--url", help="of a headway that serves it already")
     parser.add_argument("--streams", type=int, default=4)
-    parser.add_argument("--requests", type=int, default=24, help="of each tool in each round")
+    parser.add_argument("--requests", type=int, default=48, help="of each tool in each round")
     parser.add_argument("--words", type=int, default=100, help="of each prompt")
     parser.add_argument("--output-tokens", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
@@ -151,8 +152,12 @@ def main() -> None:
         parser.error("name one at least of --guidellm and --aiperf")
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
+        cores = _cores()
+        _stay_on(cores[:-1] or cores)
         url = arguments.url or stack.enter_context(running(serve_command(arguments.model, 32))).wait_ready(Silent())
+        _stay_on(cores[-1:])
         rounds = measure(programs, Job(url, arguments.model, arguments), Path(folder), arguments.rounds)
+        _stay_on(cores)
     report(rounds, programs, arguments)
 
 
@@ -185,6 +190,16 @@ def report(rounds: dict[str, list[Figures]], programs: dict[str, str], arguments
     ratios = [value for row in compared.values() for key, value in row.items() if key.startswith("headway / ") and value]
     notes.append(f"All within {WITHIN:.0%}: {'yes' if all(abs(value - 1) <= WITHIN for value in ratios) else 'no'}")
     publish("load_tools", table, {"medians": compared, "rounds": rounds}, notes)
+
+
+def _cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def _stay_on(cores: list[int]) -> None:
+    """This process, and those that it starts from now on."""
+    if cores:
+        os.sched_setaffinity(0, cores)
 
 
 def _median(rounds: list[Figures], name: str) -> float | None:

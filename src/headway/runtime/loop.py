@@ -283,7 +283,10 @@ class EngineLoop:
         if self._observer:
             missed = abs((ended - begun) / step.predicted - 1.0)
             self._observer.on_step(device_seconds, rows_by_mode(step), step.num_tokens, missed)
-        return outbox_of(received, sampling, sampled)
+        outbox = outbox_of(received, sampling, sampled)
+        if firsts := outbox.take_firsts():  # whoever waits for these has seen nothing yet
+            self.hand_out(firsts)
+        return outbox
 
     def hand_out(self, outbox: Outbox) -> None:
         """Turn tokens to text, end what a stop string ends, and send it all with one wake-up of each event loop."""

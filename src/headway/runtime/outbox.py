@@ -16,6 +16,14 @@ class Outbox:
 
     tokens: list[tuple[Live, list[TokenLogprob], str | None]] = field(default_factory=list)
 
+    def take_firsts(self) -> Outbox | None:
+        """The first tokens of answers, which are then no longer in here; None if there are none."""
+        firsts = [entry for entry in self.tokens if not entry[0].num_delivered]
+        if not firsts:
+            return None
+        self.tokens = [entry for entry in self.tokens if entry[0].num_delivered]
+        return Outbox(firsts)
+
 
 def outbox_of(received: Sequence[Received], sampling: Sequence[Live], sampled: Sequence[list[TokenLogprob]]) -> Outbox:
     """Only what the scheduler took: a row that was cancelled meanwhile has yielded nothing. First tokens that are held come

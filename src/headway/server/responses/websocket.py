@@ -31,13 +31,15 @@ from headway.server.openai.limits import OpenAICulture
 from headway.server.render import Json
 from headway.server.responses.schemas import ResponseCreate
 from headway.server.responses.store import Recent
-from headway.server.responses.turn import Turns
+from headway.server.responses.turn import Turn, Turns
 
 log = logging.getLogger("headway.server")
 MAX_SECONDS = 3600.0
 """How long a connection may last, as in OpenAI's API: clients open a new one and go on."""
 MOST_WAITING = 64
 """Messages of one connection that are being answered or wait for it."""
+CLIENTS_TIME = 1e-3
+"""Seconds before a next turn is prepared for: on a machine with few cores the client reads the last one first."""
 GOING_AWAY, ABNORMAL = 1001, 1006
 
 
@@ -145,13 +147,17 @@ class _Connection:
 
         failure = await attend(generation, _never, work())
         if failure is None:
-            if not self._lanes[ask.stream_id]:
-                await asyncio.sleep(0)  # what was written goes out first
-                await turn.foresee()
+            self._spawn(self._foresee(turn))
             return
         if not renderer.begun:
             raise failure
         await self._send(renderer.failure(failure), ask.stream_id)
+
+    async def _foresee(self, turn: Turn) -> None:
+        """Unless the next turn comes at once."""
+        await asyncio.sleep(CLIENTS_TIME)
+        if not self._lanes:
+            await turn.foresee()
 
     async def _send(self, events: list[Json], lane: str | None) -> None:
         for event in events:
