@@ -317,7 +317,9 @@ def plan(
     model: Annotated[
         str | None, typer.Argument(help="A known name, a config.json of Hugging Face, or a GGUF file.", show_default=False)
     ] = None,
-    gpu: Annotated[str | None, typer.Option(help="The chip; --hardware lists them.", show_default=False)] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help='The chip; --hardware lists them. "this": this machine.', show_default=False)
+    ] = None,
     tp: Annotated[
         list[int] | None,
         typer.Option(help="Chips that share the model; repeatable.  \\[default: 1, 2, 4, 8]", show_default=False),

@@ -111,7 +111,7 @@ def test_a_model_that_doesnt_fit_says_by_how_much_and_what_would() -> None:
 
 
 def test_a_speed_out_of_reach_is_said() -> None:
-    with pytest.raises(UsageError, match="no split gives one user 5000 tokens/s"):
+    with pytest.raises(UsageError, match="nothing here gives one user 5000 tokens/s"):
         make_curve(in_fp8("llama-3.1-70b"), H200, Engine(), SPLITS, 1024, 1024, 2.5, standard=5000)
 
 

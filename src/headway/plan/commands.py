@@ -11,8 +11,9 @@ from rich.console import Console
 from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.errors import UsageError
 from headway.plan.chip import chip
-from headway.plan.curve import SPLITS, Speculation, make_curve
+from headway.plan.curve import SPLITS, Speculation, curve_through, make_curve
 from headway.plan.fit import ENGINES
+from headway.plan.here import NAME, here
 from headway.plan.machine import Engine
 from headway.plan.page import write_page
 from headway.plan.picture import write_pictures
@@ -60,6 +61,8 @@ def plan_command(asked: Asked, *, json_path: Path | None = None, plots: Path | N
 def make_plan(asked: Asked) -> Plan:
     """The curve (and another with speculation) that was asked for."""
     _check(asked)
+    if asked.gpu == NAME:
+        return _plan_here(asked)
     chosen = chip(asked.gpu)
     shape, machine = in_precision(read_model(asked.model), asked.precision), chosen.machine()
     engine, splits = (
@@ -77,6 +80,24 @@ def make_plan(asked: Asked) -> Plan:
         shape, machine, drafting, splits, asked.isl, asked.osl, asked.speed, speculation, curve.standard.speed
     )
     return replace(plan, speculation=speculation, speculated=speculated)
+
+
+def _plan_here(asked: Asked) -> Plan:
+    if set(asked.splits) - {1}:
+        raise UsageError("--gpu this is one machine: leave --tp out")
+    if asked.precision is not None:
+        raise UsageError("--gpu this plans with the weights as headway holds them: leave --precision out")
+    shape = read_model(asked.model)
+    machine = here(asked.model, shape)
+    curve = curve_through(machine.points(asked.isl, asked.osl), asked.speed, asked.standard)
+    plan = Plan(
+        shape, machine.machine, Engine("headway"), asked.isl, asked.osl, curve, asked.price, about=machine.about
+    )  # fmt: skip
+    if asked.acceptance is None:
+        return plan
+    speculation = Speculation(asked.drafts, asked.acceptance)
+    points = machine.points(asked.isl, asked.osl, speculation)
+    return replace(plan, speculation=speculation, speculated=curve_through(points, asked.speed, curve.standard.speed))
 
 
 def _check(asked: Asked) -> None:

@@ -108,13 +108,18 @@ def make_curve(
     points = [
         _point(shape, machine, engine, Layout(split), Load(rows, isl, osl), speculation)
         for split in fitting
-        for rows in _batches(rows_that_fit(shape, machine, Layout(split), isl + osl))
+        for rows in batches(rows_that_fit(shape, machine, Layout(split), isl + osl))
     ]
+    return curve_through(points, speed, standard)
+
+
+def curve_through(points: list[CurvePoint], speed: float, standard: float | None = None) -> Curve:
+    """Raises UsageError if standard's speed isn't reached."""
     by_pair = {(point.speed, point.per_chip): point for point in points}
     best = [by_pair[pair] for pair in frontier(by_pair)]
     here = _usual(best, speed) if standard is None else _nearest(best, standard)
     if standard is not None and best[-1].speed < standard:
-        raise UsageError(f"no split gives one user {standard:g} tokens/s; the most is {best[-1].speed:.0f}")
+        raise UsageError(f"nothing here gives one user {standard:g} tokens/s; the most is {best[-1].speed:.0f}")
     return Curve(
         points=points,
         best=best,
@@ -154,7 +159,7 @@ def _what_would(shape: ModelShape, machine: Machine, tokens: float) -> str:
     return f"; what would fit: {', or '.join(found)}" if found else ""
 
 
-def _batches(most: float) -> list[float]:
+def batches(most: float) -> list[float]:
     """1, and so on by half doublings, to the largest that fits."""
     most = min(float(int(most)), MOST_ROWS)
     sizes = {round(2 ** (place / _PER_DOUBLING)) for place in range(int(log2(most) * _PER_DOUBLING) + 1)}

@@ -33,7 +33,8 @@ _ROWS = 12  # of the table
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked and found. price: of a chip for an hour, or None. speculated: the curve with speculation, if asked for."""
+    """What was asked and found. price: of a chip for an hour, or None. speculated: the curve with speculation, if asked for.
+    about: where the step times come from if they were measured here, else None and they are the fit's."""
 
     shape: ModelShape
     machine: Machine
@@ -44,6 +45,7 @@ class Plan:
     price: float | None = None
     speculation: Speculation | None = None
     speculated: Curve | None = None
+    about: str | None = None
 
     def cost(self, point: CurvePoint) -> float:
         """Of a million output tokens: money with a price, else hours of a chip."""
@@ -64,7 +66,8 @@ def to_json(plan: Plan) -> dict[str, Any]:
     - frontier, points: [{tp, batch, tokens_s_per_user, tokens_s_per_gpu, tokens_s, ttft_ms, tpot_ms, chip_hours_per_million,
       price_per_million or null, limit, parts: {part: share of a step}}]
     - speculation: null, or {drafts, acceptance, tokens_per_step, and as above: standard, fast, price_multiple, ..., frontier}
-    - accuracy: of the fit, on groups of points it never saw; fit: what it was fitted to
+    - accuracy: of the fit, on groups of points it never saw; fit: what it was fitted to; both null on this machine
+    - measured: on this machine, whose step times these are, else null
     """
     known = fitted()
     shape = plan.shape
@@ -84,8 +87,9 @@ def to_json(plan: Plan) -> dict[str, Any]:
         **_curve_json(plan, plan.curve),
         "points": [_point_json(plan, point) for point in plan.curve.points],
         "speculation": None,
-        "accuracy": known.accuracy,
-        "fit": known.source,
+        "accuracy": known.accuracy if plan.about is None else None,
+        "fit": known.source if plan.about is None else None,
+        "measured": plan.about,
     }
     if plan.speculation is not None and plan.speculated is not None:
         spoken = {"drafts": plan.speculation.drafts, "acceptance": plan.speculation.acceptance}
@@ -125,6 +129,9 @@ def sentences(plan: Plan) -> list[str]:
     if plan.speculation is not None and plan.speculated is not None:
         how = f"With {plan.speculation.drafts} drafts, {plan.speculation.acceptance:.0%} accepted: "
         found += _modes(plan, plan.speculated, how)
+    if plan.about is not None:
+        found.append(plan.about)
+        return found
     if plan.machine.generation not in fitted().generation:
         found.append(
             f"No point was measured on {plan.machine.name} or its generation: its figures are the data sheet's, the model of a "
@@ -151,9 +158,13 @@ def _modes(plan: Plan, curve: Curve, how: str) -> list[str]:
 
 def _told(plan: Plan, point: CurvePoint) -> str:
     return (
-        f"{point.speed:.0f} tokens/s for each of {point.load.concurrency:.0f} on {point.layout.chips}, "
+        f"{_speed(point.speed)} tokens/s for each of {point.load.concurrency:.0f} on {point.layout.chips}, "
         f"{money(plan, point)} a million, limited by {LIMITS[point.step.limit]}"
     )
+
+
+def _speed(speed: float) -> str:
+    return f"{speed:.0f}" if speed >= 10 else f"{speed:.2g}"
 
 
 def money(plan: Plan, point: CurvePoint) -> str:
@@ -181,7 +192,7 @@ def _table(plan: Plan, curve: Curve) -> Table:
     """Narrow enough for a terminal of 80 columns."""
     unit = "h" if plan.price is None else plan.unit
     table = Table(
-        "user", "chip", "all", f"{unit}/M", "chips", "batch", "TTFT ms", "limit", "mode", title="tokens/s per", box=SIMPLE_HEAD
+        "user", "chip", "all", f"{unit}/M", "chips", "batch", "TTFT\nms", "limit", "mode", title="tokens/s per", box=SIMPLE_HEAD
     )
     table.title_justify = "left"
     for column in table.columns[:7]:
