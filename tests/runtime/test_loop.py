@@ -418,3 +418,21 @@ def test_a_first_token_that_is_held_comes_with_the_next_one(rig: Callable[..., R
             assert tokens_of(deltas) == chain(last, 1 if last == 5 else 3)
 
     run(main())
+
+
+def test_a_first_token_goes_out_before_the_next_step_begins(rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch) -> None:
+    r = rig()
+    delivered: list[list[int]] = []
+    start = r.engine.start
+
+    def watched(*arguments: Any) -> None:
+        delivered.append([live.num_delivered for live in r.loop._live.values()])
+        start(*arguments)
+
+    monkeypatch.setattr(r.engine, "start", watched)
+    run(_collected(r.submit, [1, 2, 5]))
+    assert delivered[:2] == [[0], [1]]
+
+
+async def _collected(submit: Callable[..., Stream], prompt: list[int]) -> list[Delta]:
+    return await collect(submit(prompt, max_tokens=4))
