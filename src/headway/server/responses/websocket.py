@@ -147,16 +147,16 @@ class _Connection:
 
         failure = await attend(generation, _never, work())
         if failure is None:
-            self._spawn(self._foresee(turn))
+            self._spawn(self._foresee(turn, ask.stream_id))
             return
         if not renderer.begun:
             raise failure
         await self._send(renderer.failure(failure), ask.stream_id)
 
-    async def _foresee(self, turn: Turn) -> None:
-        """Unless the next turn comes at once."""
+    async def _foresee(self, turn: Turn, lane: str | None) -> None:
+        """Unless the lane's next turn comes at once."""
         await asyncio.sleep(CLIENTS_TIME)
-        if not self._lanes:
+        if lane not in self._lanes:
             await turn.foresee()
 
     async def _send(self, events: list[Json], lane: str | None) -> None:
