@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commandline import CommandLine
 
+from headway.catalog.home import home
 from headway.catalog.resolve import resolve
 from headway.plan.gguf_shape import read_gguf
 from headway.plan.here import here
@@ -32,8 +33,6 @@ def model() -> Path:
 
 
 def measured(model: Path, learnt: CostModel | None = None) -> None:
-    from headway.catalog.home import home
-
     sha256 = resolve(str(model)).sha256
     kept.write(home() / "ladders" / "one.json", KeptTimes(MEASURED, learnt, f"folder {sha256} engine", 1000, 32))
 

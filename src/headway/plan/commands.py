@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from headway.compare.report import STDOUT, check_json_path, write_json
 from headway.errors import UsageError
 from headway.plan.chip import chip
-from headway.plan.curve import SPLITS, Speculation, curve_through, make_curve
+from headway.plan.curve import SPLITS, Curve, Speculation, curve_through, make_curve
 from headway.plan.fit import ENGINES
 from headway.plan.here import NAME, here
 from headway.plan.machine import Engine
@@ -72,14 +72,14 @@ def make_plan(asked: Asked) -> Plan:
     curve = make_curve(shape, machine, engine, splits, asked.isl, asked.osl, asked.speed, standard=asked.standard)
     price = asked.price or (chosen.price.hourly if chosen.price else None)
     plan = Plan(shape, machine, engine, asked.isl, asked.osl, curve, price)
-    if asked.acceptance is None:
-        return plan
-    speculation = Speculation(asked.drafts, asked.acceptance)
     drafting = replace(engine, drafts=asked.drafts)
-    speculated = make_curve(
-        shape, machine, drafting, splits, asked.isl, asked.osl, asked.speed, speculation, curve.standard.speed
+    return _with_drafts(
+        plan,
+        asked,
+        lambda drafts: make_curve(
+            shape, machine, drafting, splits, asked.isl, asked.osl, asked.speed, drafts, curve.standard.speed
+        ),
     )
-    return replace(plan, speculation=speculation, speculated=speculated)
 
 
 def _plan_here(asked: Asked) -> Plan:
@@ -90,14 +90,20 @@ def _plan_here(asked: Asked) -> Plan:
     shape = read_model(asked.model)
     machine = here(asked.model, shape)
     curve = curve_through(machine.points(asked.isl, asked.osl), asked.speed, asked.standard)
-    plan = Plan(
-        shape, machine.machine, Engine("headway"), asked.isl, asked.osl, curve, asked.price, about=machine.about
-    )  # fmt: skip
+    plan = Plan(shape, machine.machine, Engine("headway"), asked.isl, asked.osl, curve, asked.price, about=machine.about)
+    return _with_drafts(
+        plan,
+        asked,
+        lambda drafts: curve_through(machine.points(asked.isl, asked.osl, drafts), asked.speed, curve.standard.speed),
+    )
+
+
+def _with_drafts(plan: Plan, asked: Asked, curve_of: Callable[[Speculation], Curve]) -> Plan:
+    """The plan and a second curve, if speculation was asked for."""
     if asked.acceptance is None:
         return plan
     speculation = Speculation(asked.drafts, asked.acceptance)
-    points = machine.points(asked.isl, asked.osl, speculation)
-    return replace(plan, speculation=speculation, speculated=curve_through(points, asked.speed, curve.standard.speed))
+    return replace(plan, speculation=speculation, speculated=curve_of(speculation))
 
 
 def _check(asked: Asked) -> None:

@@ -14,9 +14,7 @@ from statistics import median
 
 import psutil
 
-from headway.catalog.home import home
 from headway.catalog.listing import rows
-from headway.catalog.resolve import find_here
 from headway.errors import ModelError, UsageError
 from headway.plan.curve import GIB, CurvePoint, Speculation, batches
 from headway.plan.frontier import throughput
@@ -25,15 +23,15 @@ from headway.plan.machine import Layout, Load, Machine
 from headway.plan.shape import ModelShape
 from headway.plan.steps import Step
 from headway.plan.terms import Part
-from headway.runtime import kept
 from headway.runtime.kept import KeptTimes
 from headway.scheduler.cost import CostModel
+from headway.simulate.machine import kept_of
 
 NAME = "this"
 SERVED_BITS = 8.5
 """Of a weight as the embedded engine holds it: int8 and its scales."""
 KV_SHARE = 0.25
-"""Of the free memory that the engine takes for the KV cache at the most."""
+"""Of the memory beside the weights that goes to the KV cache: the engine takes a quarter of what is free."""
 _SERVED = (4, 8, 16, 32)  # step sizes of an ordinary server
 _SLOPE = (64, 256)  # step sizes between which a prompt's tokens are priced
 
@@ -146,11 +144,10 @@ class _Basis:
 
 
 def _kept_of(name: str) -> KeptTimes | None:
+    """None for a model that isn't on this machine too."""
     path = Path(name).expanduser()
     with suppress(ModelError):
-        model = find_here(str(path) if path.is_file() else name)
-        if model is not None:
-            return kept.newest(home() / "ladders", model.sha256)
+        return kept_of(str(path) if path.is_file() else name)
     return None
 
 

@@ -13,6 +13,7 @@ from headway.catalog.resolve import find_here
 from headway.errors import UsageError
 from headway.modes import ModeName
 from headway.runtime import kept
+from headway.runtime.kept import KeptTimes
 from headway.scheduler.cost import CostModel
 from headway.simulate.trace import machine_line
 
@@ -42,13 +43,19 @@ class Machine:
 
 def machine_of(model: str) -> Machine:
     """As measured when `model` was last served here. Raises UsageError if it never was, ModelError for an unknown model."""
-    here = find_here(model)
-    ladder = None if here is None else kept.newest(home() / "ladders", here.sha256)
+    ladder = kept_of(model)
     if ladder is None:
         raise UsageError(
             f"no step times of {model} have been measured here: start `headway serve {model}` once, or give --costs a file"
         )
     return Machine(ladder.costs, ladder.num_blocks, ladder.block_size, f"{model}, as measured here")
+
+
+def kept_of(model: str) -> KeptTimes | None:
+    """The step times of `model` that were kept on this machine last; None if there are none. Raises ModelError for an unknown
+    model."""
+    here = find_here(model)
+    return None if here is None else kept.newest(home() / "ladders", here.sha256)
 
 
 def machine_in(file: Path) -> Machine:
